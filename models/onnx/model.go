@@ -20,7 +20,7 @@ type Model struct {
 	ProducerVersion string
 	Opsets          map[string]int64  // opset version by domain; "" is ai.onnx
 	Metadata        map[string]string // metadata_props, for example Ultralytics' names and task
-	Functions       []string          // model-local functions, as domain:name; their nodes are not inferred
+	Functions       []Function        // model-local functions; shapes of their values are not inferred
 	Graph           *Graph
 	Size            int64 // bytes of the file, external data not included
 }
