@@ -1,0 +1,80 @@
+package child
+
+import (
+	"bufio"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+const (
+	maxLine  = 4096 // bytes of a line that are kept, the rest of it is dropped
+	maxLines = 8    // lines that the ring keeps
+)
+
+// ring keeps the last lines that a child wrote.
+type ring struct {
+	mu   sync.Mutex
+	kept []string
+}
+
+func (r *ring) add(line string) {
+	if line == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.kept) == maxLines {
+		copy(r.kept, r.kept[1:])
+		r.kept = r.kept[:maxLines-1]
+	}
+	r.kept = append(r.kept, line)
+}
+
+func (r *ring) lines() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.kept)
+}
+
+// readLines calls each with every line of r that is not blank, until r ends. Lines end
+// with a newline or, as progress displays have it, a carriage return.
+func readLines(r io.Reader, each func(string)) {
+	in := bufio.NewReaderSize(r, maxLine)
+	line := make([]byte, 0, maxLine)
+	emit := func() {
+		if s := printable(string(line)); s != "" {
+			each(s)
+		}
+		line = line[:0]
+	}
+	for {
+		b, err := in.ReadByte()
+		switch {
+		case err != nil:
+			emit()
+			return
+		case b == '\n' || b == '\r':
+			emit()
+		case len(line) < maxLine:
+			line = append(line, b)
+		}
+	}
+}
+
+// printable makes a line safe to show on a terminal and in a log: what a child quotes can
+// come from a hostile file.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return ' '
+		}
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, s)
+	return strings.TrimRight(s, " ")
+}
