@@ -1,0 +1,77 @@
+package machine
+
+import (
+	"math"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Memory holds sizes in bytes; 0 is unknown, or without limit for Limit.
+type Memory struct {
+	Total     uint64 // of the machine
+	Available uint64 // that can be had without swapping, of the machine
+	Limit     uint64 // the smallest limit of the control groups, 0 if there is none
+	Used      uint64 // of the group with that limit
+}
+
+// Usable returns the bytes that this process may hope for: what is available on the
+// machine, or what its control group leaves if that is less; 0 if unknown.
+func (m Memory) Usable() uint64 {
+	if m.Limit == 0 {
+		return m.Available
+	}
+	left := m.Limit - min(m.Used, m.Limit)
+	if m.Available == 0 {
+		return left
+	}
+	return min(left, m.Available)
+}
+
+// ReadMemory reads the memory's facts below root.
+func ReadMemory(root string) Memory {
+	fs := files{root}
+	info := fs.text("proc/meminfo")
+	m := Memory{Total: kilobytes(field(info, "MemTotal")), Available: kilobytes(field(info, "MemAvailable"))}
+	groupFiles(fs, "memory", func(dir string, v2 bool) {
+		limit, used := "/memory.limit_in_bytes", "/memory.usage_in_bytes"
+		if v2 {
+			limit, used = "/memory.max", "/memory.current"
+		}
+		n, ok := number(fs.line(dir + limit))
+		// Version 1 writes a huge number for "none".
+		if !ok || (m.Total > 0 && n >= m.Total) || n > math.MaxInt64/2 {
+			return
+		}
+		if m.Limit == 0 || n < m.Limit {
+			m.Limit = n
+			m.Used, _ = number(fs.line(dir + used))
+		}
+	})
+	return m
+}
+
+// kilobytes parses "123 kB" into bytes, 0 if it is something else.
+func kilobytes(s string) uint64 {
+	n, ok := number(strings.TrimSuffix(s, " kB"))
+	if !ok || n > math.MaxUint64/1024 {
+		return 0
+	}
+	return n * 1024
+}
+
+// Locked is the limit on locked memory, RLIMIT_MEMLOCK.
+type Locked struct {
+	Known      bool
+	Soft, Hard uint64 // bytes
+	Unlimited  bool   // the soft limit is none
+}
+
+// ReadLocked returns this process's limit on locked memory.
+func ReadLocked() Locked {
+	var r unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r) != nil {
+		return Locked{}
+	}
+	return Locked{Known: true, Soft: r.Cur, Hard: r.Max, Unlimited: r.Cur == unix.RLIM_INFINITY}
+}

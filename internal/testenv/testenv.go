@@ -1,0 +1,84 @@
+// Package testenv finds what tests need outside of the repository: the assets, ONNX
+// Runtime's library, ffmpeg. Only tests import it.
+//
+// A test whose needs are missing skips with one line. In continuous integration
+// (CI=true or EYAS_REQUIRE=1) library and tools have to be there, and the test fails
+// instead; the assets may be absent there too.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Root returns the project's root: the nearest directory above the working directory,
+// which is the package's in a test, that has a go.mod. It panics if there is none,
+// which cannot happen under go test.
+func Root() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			panic("testenv: no go.mod above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Assets returns the root of the test assets: EYAS_ASSETS, or ../shared/assets beside
+// the project.
+func Assets(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("EYAS_ASSETS")
+	if dir == "" {
+		dir = filepath.Join(Root(), "..", "shared", "assets")
+	}
+	if st, err := os.Stat(filepath.Join(dir, "models")); err != nil || !st.IsDir() {
+		t.Skipf("no test assets in %s (EYAS_ASSETS names another place)", dir)
+	}
+	return dir
+}
+
+// Library returns the path of ONNX Runtime's library: EYAS_ORT_LIB, or the project's
+// fetched copy.
+func Library(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("EYAS_ORT_LIB"); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("EYAS_ORT_LIB: %v", err)
+		}
+		return path
+	}
+	found, _ := filepath.Glob(filepath.Join(Root(), ".deps", "onnxruntime", "libonnxruntime.so*"))
+	if len(found) == 0 {
+		missing(t, "no ONNX Runtime in .deps/onnxruntime: run `make deps`, or set EYAS_ORT_LIB")
+	}
+	return slices.Min(found)
+}
+
+// FFmpeg returns the path of ffmpeg.
+func FFmpeg(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		missing(t, "ffmpeg is not installed")
+	}
+	return path
+}
+
+// missing skips the test, or fails it where everything has to be there.
+func missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" || os.Getenv("EYAS_REQUIRE") == "1" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}

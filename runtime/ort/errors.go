@@ -1,0 +1,81 @@
+package ort
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The kinds of error of this package, for errors.Is.
+var (
+	// ErrLibrary: ONNX Runtime's library was not found or cannot be used.
+	ErrLibrary = errors.New("onnx runtime library")
+	// ErrProvider: the execution provider asked for cannot be had.
+	ErrProvider = errors.New("execution provider")
+	// ErrModel: ONNX Runtime does not take the model.
+	ErrModel = errors.New("model")
+	// ErrRun: a run, or the tensors bound for it, failed.
+	ErrRun = errors.New("run")
+	// ErrTerminated: the run was ended by Binding.Terminate. It is an ErrRun.
+	ErrTerminated = fmt.Errorf("%w: terminated", ErrRun)
+)
+
+// failure is an error of one of the kinds above whose text is the message alone,
+// because users read it as one line.
+type failure struct {
+	kind error
+	text string
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.kind }
+
+func fail(kind error, format string, args ...any) error {
+	return &failure{kind, fmt.Sprintf(format, args...)}
+}
+
+// maxMessage bounds a message of ONNX Runtime, in bytes: enough for the operator
+// and the reason, short enough for a line.
+const maxMessage = 300
+
+var (
+	// /onnxruntime_src/onnxruntime/core/x.cc:123 onnxruntime::Class::Method(args) [with T = y]
+	reSource = regexp.MustCompile(`/[^\s:]+\.(?:cc|h|cpp|hpp):\d+ (?:[^()\s]+ )*[^()\s]*\([^()]*\)(?: const)?(?: \[with [^\]]*\])? ?`)
+	reSpace  = regexp.MustCompile(`\s+`)
+)
+
+// short makes one line of an error text of ONNX Runtime: no source locations, no
+// stack trace, no control characters, at most maxMessage bytes.
+func short(text string) string {
+	if len(text) > 1<<16 {
+		text = text[:1<<16]
+	}
+	if i := strings.Index(text, "Stacktrace:"); i >= 0 {
+		text = text[:i]
+	}
+	text = reSource.ReplaceAllString(text, "")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, text)
+	text = strings.TrimSpace(reSpace.ReplaceAllString(text, " "))
+	for _, prefix := range []string{"Error creating C session from file: ", "Error creating C session: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	if len(text) > maxMessage {
+		cut := maxMessage
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "..."
+	}
+	if text == "" {
+		return "no reason given"
+	}
+	return text
+}

@@ -1,0 +1,167 @@
+package ort
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"unsafe"
+
+	ort "github.com/yalue/onnxruntime_go"
+
+	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/internal/tensor"
+)
+
+// Options say how a session runs. The zero value is the best provider that loads,
+// with as many threads as the process may use.
+type Options struct {
+	// EP is auto, cpu, cuda or tensorrt. It defaults to auto: CUDA where it loads,
+	// else the CPU. A named provider is a contract: it is had, or Open fails.
+	EP string
+	// Device is the GPU by number ("0") or UUID ("GPU-...", "MIG-..."), or "dla0"
+	// for TensorRT. It defaults to the first GPU.
+	Device string
+	// Threads run one operator, the caller's included. It defaults to the CPUs that
+	// the process is allowed.
+	Threads int
+	// ForceSpinningStop parks the threads at the end of each run instead of letting
+	// them spin for the next one. It is for models that take turns on the same cores.
+	ForceSpinningStop bool
+	// Warn is told, in one line, when auto falls back on a machine with an NVIDIA GPU.
+	Warn func(string)
+}
+
+// Info describes an input or output. A dimension of Shape is -1 where the model
+// leaves it open.
+type Info struct {
+	Name  string
+	Type  tensor.Type
+	Shape []int
+}
+
+func (i Info) String() string { return fmt.Sprintf("%s %s%v", i.Name, i.Type, i.Shape) }
+
+// Session is a loaded model. It may be used by several goroutines.
+type Session struct {
+	s       *ort.DynamicAdvancedSession
+	c       unsafe.Pointer // the OrtSession of s
+	name    string         // what errors call the model
+	ep      string
+	inputs  []Info
+	outputs []Info
+
+	mu       sync.Mutex
+	bindings map[*Binding]struct{}
+	closed   bool
+}
+
+// Open makes a session of the model's bytes, which are not used after it returns.
+// name stands for the model in errors. A model with external data needs OpenFile.
+// Errors are ErrModel, or ErrProvider where the provider cannot be had.
+func (l *Library) Open(name string, model []byte, o Options) (*Session, error) {
+	if len(model) == 0 {
+		return nil, fail(ErrModel, "%s: the model is empty", name)
+	}
+	return l.open(name, o, func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
+		return ort.NewDynamicAdvancedSessionWithONNXData(model, nil, nil, so)
+	})
+}
+
+// OpenFile makes a session of the model at path; external data is looked for in its
+// folder. Errors are those of Open.
+func (l *Library) OpenFile(path string, o Options) (*Session, error) {
+	return l.open(filepath.Base(path), o, func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
+		return ort.NewDynamicAdvancedSession(path, nil, nil, so)
+	})
+}
+
+// maker creates the session with the options that were set up for it.
+type maker func(*ort.SessionOptions) (*ort.DynamicAdvancedSession, error)
+
+// try makes a session on one provider.
+func (l *Library) try(o Options, ep string, dev device, make maker) (*ort.DynamicAdvancedSession, error) {
+	so, err := ort.NewSessionOptions()
+	if err != nil {
+		return nil, fail(ErrProvider, "%s", short(err.Error()))
+	}
+	defer so.Destroy()
+	if err := configure(so, o); err != nil {
+		return nil, fail(ErrProvider, "%s", short(err.Error()))
+	}
+	if err := l.appendProvider(so, ep, dev); err != nil {
+		return nil, err
+	}
+	s, err := make(so)
+	if err != nil {
+		return nil, fail(ErrModel, "%s", short(err.Error()))
+	}
+	return s, nil
+}
+
+// configure sets what does not depend on the provider.
+func configure(so *ort.SessionOptions, o Options) error {
+	threads := o.Threads
+	if threads <= 0 {
+		threads = machine.CPUs()
+	}
+	steps := []func() error{
+		func() error { return so.SetLogSeverityLevel(ort.LoggingLevelFatal) }, // see load
+		// Parallel execution would make the order of allocations a matter of chance.
+		func() error { return so.SetExecutionMode(ort.ExecutionModeSequential) },
+		func() error { return so.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll) },
+		func() error { return so.SetIntraOpNumThreads(threads) },
+		func() error { return so.SetInterOpNumThreads(1) },
+		func() error { return so.SetMemPattern(true) },
+	}
+	if o.ForceSpinningStop {
+		steps = append(steps, func() error { return so.AddSessionConfigEntry("session.force_spinning_stop", "1") })
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newSession wraps what was made and reads its inputs and outputs.
+func newSession(name, ep string, made *ort.DynamicAdvancedSession) (*Session, error) {
+	s := &Session{s: made, c: pointerIn(made, "s", "ortSession"), name: name, ep: ep, bindings: map[*Binding]struct{}{}}
+	var err error
+	if s.inputs, err = describe(s.c, false); err == nil {
+		s.outputs, err = describe(s.c, true)
+	}
+	if err != nil {
+		made.Destroy()
+		return nil, fail(ErrModel, "%s: %v", name, err)
+	}
+	return s, nil
+}
+
+// Inputs returns the model's inputs in its order, which is the order of Bind.
+func (s *Session) Inputs() []Info { return slices.Clone(s.inputs) }
+
+// Outputs returns the model's outputs in its order, which is the order of Bind.
+func (s *Session) Outputs() []Info { return slices.Clone(s.outputs) }
+
+// EP returns the provider in effect: cpu, cuda or tensorrt.
+func (s *Session) EP() string { return s.ep }
+
+// Close closes the session and its bindings. It waits for runs under way; a second
+// Close does nothing.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	open := s.bindings
+	s.bindings = nil
+	s.mu.Unlock()
+	for b := range open {
+		b.free()
+	}
+	return s.s.Destroy()
+}
