@@ -43,16 +43,16 @@ func (b *Builder) Domain(domain string, version int64) { b.m.Opsets[domain] = ve
 
 // Input adds an input and returns its name. A dimension of -1 is dynamic.
 func (b *Builder) Input(name string, t tensor.Type, dims ...int) string {
-	b.m.Graph.Inputs = append(b.m.Graph.Inputs, value(name, t, dims))
+	b.m.Graph.Inputs = append(b.m.Graph.Inputs, declare(name, t, dims))
 	return name
 }
 
 // Output makes the value of that name an output. A dimension of -1 is dynamic.
 func (b *Builder) Output(name string, t tensor.Type, dims ...int) {
-	b.m.Graph.Outputs = append(b.m.Graph.Outputs, value(name, t, dims))
+	b.m.Graph.Outputs = append(b.m.Graph.Outputs, declare(name, t, dims))
 }
 
-func value(name string, t tensor.Type, dims []int) ValueInfo {
+func declare(name string, t tensor.Type, dims []int) ValueInfo {
 	v := ValueInfo{Name: name, Type: t, HasShape: true, Shape: make([]Dim, len(dims))}
 	for i, d := range dims {
 		v.Shape[i] = Dim{Size: d}

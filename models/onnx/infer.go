@@ -1,22 +1,37 @@
 package onnx
 
 import (
-	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
 )
 
-// Inference is what is known of the values of a graph for given input shapes.
+// Inference is what is known of the values of a model for given input shapes.
 type Inference struct {
 	Shapes  map[string][]int       // by value name; -1 where a dimension depends on data; absent when the rank is unknown
 	Types   map[string]tensor.Type // by value name; absent when unknown
-	Missing []string               // one line for each node whose output shape could not be inferred
+	Missing []string               // one line for each node with an output whose rank could not be inferred
 }
 
-// Infer returns the shapes of all values of the graph, initialisers included, for the shapes
-// of inputs. An input that is absent takes its declared shape. What cannot be inferred is
-// absent, a dimension that depends on data is -1. It fails when an input is unknown or its
-// shape contradicts the declared one, or when the graph does not run at these shapes.
+// ShapeError says that the graph does not run at the input shapes given.
+type ShapeError struct {
+	Node, Op string
+	Why      string
+}
+
+// Error names the node and what does not fit.
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("the model does not run at this input size: node %q (%s): %s", e.Node, e.Op, e.Why)
+}
+
+// Infer returns the shapes of all values of the model, initialisers and the values of inner graphs
+// included, for the shapes of inputs. An input that is absent takes its declared shape, -1 for
+// dynamic axes. What cannot be inferred is absent, a dimension that depends on data is -1. It
+// fails when an input is unknown or its shape contradicts the declared one, and with a *ShapeError
+// when the graph does not run at these shapes.
 func (m *Model) Infer(inputs map[string][]int) (map[string][]int, error) {
 	inf, err := m.InferAll(inputs)
 	if err != nil {
@@ -27,5 +42,182 @@ func (m *Model) Infer(inputs map[string][]int) (map[string][]int, error) {
 
 // InferAll is Infer with the types, and with what could not be inferred.
 func (m *Model) InferAll(inputs map[string][]int) (*Inference, error) {
-	return nil, errors.ErrUnsupported
+	s := &inferrer{model: m, vals: make(map[string]*value), budget: foldBudget}
+	if err := s.inputs(inputs); err != nil {
+		return nil, err
+	}
+	if err := s.graph(m.Graph); err != nil {
+		return nil, err
+	}
+	inf := &Inference{Shapes: make(map[string][]int), Types: make(map[string]tensor.Type), Missing: s.missing}
+	for name, v := range s.vals {
+		if v.shape != nil {
+			inf.Shapes[name] = v.shape
+		}
+		if v.typ != tensor.Undefined {
+			inf.Types[name] = v.typ
+		}
+	}
+	return inf, nil
+}
+
+// Limits of the folding of constants. Shapes have few elements; the position grids that some
+// exporters compute stay unknown in value, which no shape depends on.
+const (
+	maxFold    = 4096    // elements of one value
+	foldBudget = 1 << 22 // elements of all
+	maxElems   = 1 << 44 // elements of one tensor; a real one is far below
+)
+
+// inferrer goes through a model once. Names are unique across inner graphs in valid files, so one
+// map serves all.
+type inferrer struct {
+	model   *Model
+	vals    map[string]*value
+	missing []string
+	budget  int // elements that may still be folded
+}
+
+// inputs sets the values of the graph's inputs.
+func (s *inferrer) inputs(given map[string][]int) error {
+	known := make(map[string]bool)
+	for _, in := range s.model.Graph.Inputs {
+		known[in.Name] = true
+		v := &value{typ: in.Type, shape: in.Sizes()}
+		if shape, ok := given[in.Name]; ok {
+			if !fits(shape, v.shape) || tensor.Elements(shape) < 0 {
+				return fmt.Errorf("input %q takes shape %s, got %s", in.Name, showShape(v.shape), showShape(shape))
+			}
+			v.shape = append([]int{}, shape...)
+		}
+		s.vals[in.Name] = v
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !known[name] {
+			return fmt.Errorf("the model has no input %q: its inputs are %q", name, slices.Sorted(maps.Keys(known)))
+		}
+	}
+	return nil
+}
+
+// fits says whether shape can be fed where declared is declared.
+func fits(shape, declared []int) bool {
+	if declared == nil {
+		return true
+	}
+	if len(shape) != len(declared) {
+		return false
+	}
+	for i, d := range declared {
+		if d >= 0 && d != shape[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// graph infers the values of a graph whose inputs are set.
+func (s *inferrer) graph(g *Graph) error {
+	for i := range g.Initializers {
+		t := &g.Initializers[i]
+		s.vals[t.Name] = constant(t)
+	}
+	for i := range g.Nodes {
+		if err := s.node(g, &g.Nodes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// node infers the outputs of one node. An operator that is not known keeps what the exporter
+// declared for its outputs.
+func (s *inferrer) node(g *Graph, n *Node) error {
+	c := &call{Node: n, s: s, opset: s.model.Opsets[""], out: make([]value, len(n.Outputs))}
+	f, known := operators[key(n.Domain, n.Op)]
+	if known {
+		if err := f(c); err != nil {
+			return &ShapeError{Node: n.Name, Op: n.Op, Why: err.Error()}
+		}
+	}
+	complete := true
+	for i, name := range n.Outputs {
+		v := &c.out[i]
+		if name == "" {
+			continue
+		}
+		if v.shape == nil && !known {
+			d := g.declared(name)
+			v.typ, v.shape = d.Type, d.Sizes()
+		}
+		if !plausible(v.shape) {
+			return &ShapeError{Node: n.Name, Op: n.Op, Why: fmt.Sprintf("output shape %s is impossible", showShape(v.shape))}
+		}
+		complete = complete && v.shape != nil
+		s.vals[name] = v
+	}
+	if !complete {
+		s.missing = append(s.missing, fmt.Sprintf("node %q (%s): shape of its output is not known", n.Name, key(n.Domain, n.Op)))
+	}
+	return nil
+}
+
+// key is an operator's name in the table: ai.onnx operators have no domain in front.
+func key(domain, op string) string {
+	if domain == "" {
+		return op
+	}
+	return domain + "." + op
+}
+
+// declared returns what the graph's own value_info or outputs say of a value.
+func (g *Graph) declared(name string) ValueInfo {
+	if v, ok := g.Values[name]; ok {
+		return v
+	}
+	for _, v := range g.Outputs {
+		if v.Name == name {
+			return v
+		}
+	}
+	return ValueInfo{}
+}
+
+// plausible says whether a shape can be that of a real tensor.
+func plausible(shape []int) bool {
+	n := 1
+	for _, d := range shape {
+		if d < -1 || d > maxElems {
+			return false
+		}
+		if d > 0 {
+			if n > maxElems/d {
+				return false
+			}
+			n *= d
+		}
+	}
+	return len(shape) <= maxRank
+}
+
+// showShape prints a shape as 1x3x640x640, ? for what is not known.
+func showShape(shape []int) string {
+	switch {
+	case shape == nil:
+		return "of unknown rank"
+	case len(shape) == 0:
+		return "scalar"
+	}
+	var b strings.Builder
+	for i, d := range shape {
+		if i > 0 {
+			b.WriteByte('x')
+		}
+		if d < 0 {
+			b.WriteByte('?')
+		} else {
+			fmt.Fprint(&b, d)
+		}
+	}
+	return b.String()
 }
