@@ -247,7 +247,10 @@ func (d *Decoder) layoutRows(outs []*tensor.Tensor, sample int) error {
 	if err != nil {
 		return err
 	}
-	fields := 6 + d.head.Masks
+	fields := 6
+	if d.head.Kind == EndToEnd {
+		fields += d.head.Masks
+	}
 	if dims[1] != fields {
 		return misfit(t, "rows of %d values that begin with x1,y1,x2,y2,score,class", fields)
 	}
