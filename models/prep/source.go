@@ -153,11 +153,13 @@ func readPacked(dst []pixel, taps []tap, r, g, b []byte) {
 	}
 }
 
+// readYUV takes U and V rows that may be one row, V's samples after U's: us is at least as
+// long as vs, and cut to its length it needs no bounds check of its own.
 func readYUV(dst []pixel, taps []tap, ys, us, vs []byte, t *yuvToRGB) {
-	dst = dst[:len(taps)]
+	dst, us = dst[:len(taps)], us[:len(vs)]
 	for i := range taps {
 		p, c := taps[i].p, taps[i].c
-		sum := t.y[ys[p]] + t.u[us[c]] + t.v[vs[c]]
+		sum := t.y[ys[p]] + t.v[vs[c]] + t.u[us[c]]
 		r := pixel(clamped[sum>>yuvBits%1024])
 		g := pixel(clamped[sum>>(yuvLane+yuvBits)%1024])
 		b := pixel(clamped[sum>>(2*yuvLane+yuvBits)%1024])
