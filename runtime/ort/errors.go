@@ -42,9 +42,11 @@ func fail(kind error, format string, args ...any) error {
 const maxMessage = 300
 
 var (
-	// /onnxruntime_src/onnxruntime/core/x.cc:123 onnxruntime::Class::Method(args) [with T = y]
-	reSource = regexp.MustCompile(`/[^\s:]+\.(?:cc|h|cpp|hpp):\d+ (?:[^()\s]+ )*[^()\s]*\([^()]*\)(?: const)?(?: \[with [^\]]*\])? ?`)
-	reSpace  = regexp.MustCompile(`\s+`)
+	// "/onnxruntime_src/onnxruntime/core/x.cc:123 onnxruntime::Class::Method(args) [with T = y] "
+	reSource = regexp.MustCompile(`[^\s:]+\.(?:cc|cpp|h|hpp|cuh?):\d+ (?:(?:[\w:<>,&*~]+ )*[\w:<>,&*~]+\([^()]*\)(?: const)?(?: \[with [^\]]*\])? ?|\w+ )?`)
+	// The model is named by whoever reports the error.
+	reLoad  = regexp.MustCompile(`^(?:Error creating C session(?: from file)?: )?(?:Load model from .+? failed: ?)?`)
+	reSpace = regexp.MustCompile(`\s+`)
 )
 
 // short makes one line of an error text of ONNX Runtime: no source locations, no
@@ -64,9 +66,7 @@ func short(text string) string {
 		return r
 	}, text)
 	text = strings.TrimSpace(reSpace.ReplaceAllString(text, " "))
-	for _, prefix := range []string{"Error creating C session from file: ", "Error creating C session: "} {
-		text = strings.TrimPrefix(text, prefix)
-	}
+	text = reLoad.ReplaceAllString(text, "")
 	if len(text) > maxMessage {
 		cut := maxMessage
 		for !utf8.RuneStart(text[cut]) {

@@ -89,34 +89,35 @@ func (l *Library) open(name string, o Options, make maker) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	var reason error
 	if ep == EPAuto {
-		// A machine without a GPU has nothing to fall back from and nobody to warn.
-		gpu := machine.NVIDIA("/")
-		if gpu.Present {
-			s, err := l.openOn(name, o, EPCUDA, dev, make)
-			if err == nil {
-				return s, nil
-			}
-			reason = err
-		}
-		ep = EPCPU
+		return l.openAuto(name, o, dev, machine.NVIDIA("/").Present, make)
 	}
 	s, err := l.openOn(name, o, ep, dev, make)
-	if err == nil {
-		if reason != nil && o.Warn != nil {
-			o.Warn("running on the CPU beside an NVIDIA GPU: " + reason.Error())
-		}
-		return s, nil
-	}
 	if ep != EPCPU && errors.Is(err, ErrModel) {
 		// Whose fault it is shows on the CPU: what fails there too is the model.
 		if made, cerr := l.try(o, EPCPU, dev, make); cerr == nil {
 			made.Destroy()
-			return nil, fail(ErrProvider, "%s: %s does not take it: %s", name, gpuProviders[ep].title, err)
+			return nil, fail(ErrProvider, "%s does not take the model: %v", gpuProviders[ep].title, err)
 		}
 	}
-	return nil, err
+	return s, err
+}
+
+// openAuto prefers CUDA on a machine with a GPU, and says why where it ends on the
+// CPU. A machine without one has nothing to fall back from and nobody to warn.
+func (l *Library) openAuto(name string, o Options, dev device, gpu bool, make maker) (*Session, error) {
+	if !gpu {
+		return l.openOn(name, o, EPCPU, dev, make)
+	}
+	s, reason := l.openOn(name, o, EPCUDA, dev, make)
+	if reason == nil {
+		return s, nil
+	}
+	s, err := l.openOn(name, o, EPCPU, dev, make)
+	if err == nil && o.Warn != nil {
+		o.Warn("running on the CPU beside an NVIDIA GPU: " + reason.Error())
+	}
+	return s, err
 }
 
 // openOn makes a session on one provider.
@@ -188,7 +189,10 @@ func (l *Library) appendProvider(so *ort.SessionOptions, ep string, dev device) 
 	var err error
 	switch {
 	case slices.Contains(l.providers, p.builtin) && ep == EPTensorRT:
-		err = appendTensorRT(so, dev)
+		// What TensorRT does not take goes to CUDA before it goes to the CPU.
+		if err = appendTensorRT(so, dev); err == nil && slices.Contains(l.providers, gpuProviders[EPCUDA].builtin) {
+			err = appendCUDA(so, dev)
+		}
 	case slices.Contains(l.providers, p.builtin):
 		err = appendCUDA(so, dev)
 	default:

@@ -64,6 +64,11 @@ func (l *Library) Open(name string, model []byte, o Options) (*Session, error) {
 		return nil, fail(ErrModel, "%s: the model is empty", name)
 	}
 	return l.open(name, o, func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
+		// Without a folder the library would take external data from the working
+		// directory, which has nothing to do with the model.
+		if err := so.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", "/dev/null"); err != nil {
+			return nil, err
+		}
 		return ort.NewDynamicAdvancedSessionWithONNXData(model, nil, nil, so)
 	})
 }

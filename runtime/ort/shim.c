@@ -40,8 +40,9 @@ const char *eyas_version(void *handle) {
 
 int eyas_attach(void *handle) {
   const api_base *base = base_of(handle);
-  api = base ? base->get_api(EYAS_API_VERSION) : NULL;
-  return api != NULL;
+  const entry *table = base ? base->get_api(EYAS_API_VERSION) : NULL;
+  if (table) api = table;
+  return table != NULL;
 }
 
 const char *eyas_message(eyas_status st) {
