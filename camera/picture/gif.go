@@ -13,7 +13,7 @@ func gifHeader(data []byte) (header, error) {
 		return header{}, errShort
 	}
 	w, h := int(binary.LittleEndian.Uint16(data[6:])), int(binary.LittleEndian.Uint16(data[8:]))
-	return header{w: w, h: h, orientation: 1, memory: int64(w) * int64(h)}, nil
+	return header{w: w, h: h, orientation: 1, memory: float64(w) * float64(h)}, nil
 }
 
 // gifDecode decodes the first picture; where it does not cover the canvas or is

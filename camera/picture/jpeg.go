@@ -38,13 +38,13 @@ func (f *jpegFile) blocks() int64 {
 
 // memory returns the bytes of the decoded planes, and of the coefficients that a
 // progressive picture keeps until its last scan: package image/jpeg holds 4 bytes each.
-func (f *jpegFile) memory() int64 {
-	n := 64 * f.blocks()
+func (f *jpegFile) memory() float64 {
+	n := 64 * float64(f.blocks())
 	if f.sof == mSOF2 {
 		n *= 5
 	}
 	if len(f.comps) == 4 { // interleaved once more
-		n += 4 * int64(f.w) * int64(f.h)
+		n += 4 * float64(f.w) * float64(f.h)
 	}
 	return n
 }

@@ -47,9 +47,9 @@ var (
 
 // header is what a file says about itself before its pixels.
 type header struct {
-	w, h        int   // pixels as stored
-	orientation int   // EXIF, 1..8; 1 where the file says nothing
-	memory      int64 // bytes that the decoder takes, without file and frame
+	w, h        int     // pixels as stored
+	orientation int     // EXIF, 1..8; 1 where the file says nothing
+	memory      float64 // bytes that the decoder takes, without file and frame
 }
 
 // rowFunc fills dst with the R G B bytes of row y of the picture as stored. Rows are
@@ -77,28 +77,34 @@ func codecs() []codec {
 
 // Decode returns the upright RGB24 frame of a picture. The frame owns its pixels; its
 // Release need not be called. An error is one line that names the format and the fault.
-func Decode(data []byte, l Limits) (f *frame.Frame, err error) {
+func Decode(data []byte, l Limits) (*frame.Frame, error) {
 	c, err := codecOf(data)
 	if err != nil {
 		return nil, err
 	}
-	// The decoders read bytes from outside, and some are not ours: a fault there is a bad
-	// picture, not the end of the process.
+	return guard(c.name, func() (*frame.Frame, error) {
+		h, err := c.check(data, int64(len(data)), l)
+		if err != nil {
+			return nil, err
+		}
+		row, err := c.decode(data, h)
+		if err != nil {
+			return nil, c.fault(err)
+		}
+		pix, w, ht := paint(h, row)
+		return frame.New(frame.RGB24, w, ht, []frame.Plane{{Data: pix, Stride: w * 3}}, time.Time{}, nil)
+	})
+}
+
+// guard turns a panic of a decoder into an error: they read bytes from outside, some are
+// not ours, and a fault there is a bad picture, not the end of the process.
+func guard(name string, decode func() (*frame.Frame, error)) (f *frame.Frame, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			f, err = nil, fmt.Errorf("decode %s: the data is broken: %v", c.name, p)
+			f, err = nil, fmt.Errorf("decode %s: the data is broken: %v", name, p)
 		}
 	}()
-	h, err := c.check(data, int64(len(data)), l)
-	if err != nil {
-		return nil, err
-	}
-	row, err := c.decode(data, h)
-	if err != nil {
-		return nil, c.fault(err)
-	}
-	pix, w, ht := paint(h, row)
-	return frame.New(frame.RGB24, w, ht, []frame.Plane{{Data: pix, Stride: w * 3}}, time.Time{}, nil)
+	return decode()
 }
 
 // Size returns the width and height in pixels that Decode's frame will have, from the
@@ -204,12 +210,13 @@ func (c codec) check(data []byte, fileBytes int64, l Limits) (header, error) {
 	}
 	pixels := int64(h.w) * int64(h.h)
 	if pixels > maxPixels {
-		return h, fmt.Errorf("decode %s: %dx%d is %.1f megapixels, over the limit of %.1f: raise the limit (--max-pixels) if the picture is wanted",
+		return h, fmt.Errorf("decode %s: %dx%d is %v megapixels, over the limit of %v: raise the limit (--max-pixels) if the picture is wanted",
 			c.name, h.w, h.h, float64(pixels)/1e6, float64(maxPixels)/1e6)
 	}
-	if need := fileBytes + h.memory + 3*pixels; need > maxBytes {
-		return h, fmt.Errorf("decode %s: %dx%d needs %d MiB of memory to decode, over the limit of %d MiB: make the picture smaller",
-			c.name, h.w, h.h, need>>20, maxBytes>>20)
+	// In real numbers: products of header fields overflow integers.
+	if need := float64(fileBytes) + h.memory + 3*float64(pixels); need > float64(maxBytes) {
+		return h, fmt.Errorf("decode %s: %dx%d needs %.0f MiB of memory to decode, over the limit of %d: make the picture smaller",
+			c.name, h.w, h.h, need/(1<<20), maxBytes>>20)
 	}
 	return h, nil
 }

@@ -23,7 +23,7 @@ func pngHeader(data []byte) (header, error) {
 		return header{}, png.FormatError("dimension overflow")
 	}
 	depth, colour, interlace := data[ihdr+8], data[ihdr+9], data[ihdr+12]
-	perPixel := int64(4) // of package image's type
+	perPixel := 4.0 // of package image's type
 	switch {
 	case depth == 16:
 		perPixel = 8
@@ -37,11 +37,7 @@ func pngHeader(data []byte) (header, error) {
 	if exif, ok := pngChunk(data, "eXIf"); ok {
 		o = orientation(exif)
 	}
-	pixels := int64(w) * int64(h)
-	if pixels > 1<<56 {
-		pixels = 1 << 56 // so that bytes do not overflow; no limit is that high
-	}
-	return header{w: int(w), h: int(h), orientation: o, memory: perPixel * pixels}, nil
+	return header{w: int(w), h: int(h), orientation: o, memory: perPixel * float64(w) * float64(h)}, nil
 }
 
 // pngChunk returns the body of the first chunk of a kind, and whether it is there.

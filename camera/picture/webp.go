@@ -51,7 +51,7 @@ func webpHeader(data []byte) (header, error) {
 		return true
 	})
 	// The lossless decoder holds its pixels twice while a palette is undone, and block maps.
-	h.memory = 12 * int64(h.w) * int64(h.h)
+	h.memory = 12 * float64(h.w) * float64(h.h)
 	return h, err
 }
 

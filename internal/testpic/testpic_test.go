@@ -14,7 +14,7 @@ func TestStored(t *testing.T) {
 		w, h        int
 	}{
 		{1, red + green, 2, 1}, {2, green + red, 2, 1}, {3, green + red, 2, 1}, {4, red + green, 2, 1},
-		{5, red + green, 1, 2}, {6, red + green, 1, 2}, {7, green + red, 1, 2}, {8, green + red, 1, 2},
+		{5, red + green, 1, 2}, {6, green + red, 1, 2}, {7, green + red, 1, 2}, {8, red + green, 1, 2},
 		{0, red + green, 2, 1}, {9, red + green, 2, 1},
 	} {
 		got, w, h := Stored([]byte(red+green), 2, 1, c.orientation)
