@@ -36,6 +36,16 @@ func (f *jpegFile) blocks() int64 {
 	return int64((f.w+8*hMax-1)/(8*hMax)) * int64((f.h+8*vMax-1)/(8*vMax)) * int64(perUnit)
 }
 
+// subsampled says whether components differ in resolution.
+func (f *jpegFile) subsampled() bool {
+	for _, c := range f.comps {
+		if c.h != 1 || c.v != 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // memory returns the bytes of the decoded planes, and of the coefficients that a
 // progressive picture keeps until its last scan: package image/jpeg holds 4 bytes each.
 func (f *jpegFile) memory() float64 {
@@ -100,8 +110,14 @@ func (f *jpegFile) complete() error {
 	for _, k := range f.keep {
 		size += int64(len(k))
 	}
-	if 8*size < f.blocks() { // no block takes less than a bit: a header alone allocates nothing
+	// No block takes less than a bit, so a large header with hardly any data is refused before
+	// its planes are allocated. The 4 is for padding blocks, which some scans leave out.
+	if 4*8*size < f.blocks() {
 		return io.ErrUnexpectedEOF
+	}
+	// image/jpeg counts restart intervals in units of all components in such scans, too.
+	if f.restarts && f.single && f.subsampled() {
+		return errors.New("restart intervals in scans of one component are not supported: save the picture again")
 	}
 	// One scan of everything is complete if the decoder gets to its end; cameras forget
 	// the end marker. With several scans nobody can say how many are missing.

@@ -95,6 +95,8 @@ func TestJPEGFaults(t *testing.T) {
 		return join(edited...)
 	}
 	scan := parts[len(parts)-1]
+	restart := []byte{0xff, mDRI, 0, 4, 0, 8}
+	single := func(id byte) []byte { return []byte{0xff, mSOS, 0, 8, 1, id, 0, 0, 63, 0, 0x55} }
 	for _, c := range []struct {
 		name string
 		data []byte
@@ -124,6 +126,7 @@ func TestJPEGFaults(t *testing.T) {
 		{"arithmetic", edit(mSOF0, 1, 0xc9), "arithmetic-coded JPEG is not supported"},
 		{"larger than its data", edit(mSOF0, 5, 0x20, 0, 0x20, 0), "the file is truncated"},
 		{"scan of one component", edit(mSOS, 2, 0, 8, 1, 1, 0, 0, 63, 0), "component 2 of 3 has no scan"},
+		{"restarts in single scans", join(append(parts[:len(parts)-1:len(parts)-1], restart, single(1), single(2), single(3))...), "restart intervals in scans of one component"},
 		{"endless scans", join(append(append([][]byte{}, parts[:len(parts)-1]...), bytes.Repeat(scan[:14], 101))...), "more than 100 scans"},
 	} {
 		t.Run(c.name, func(t *testing.T) { refuse(t, c.data, Limits{}, c.want) })

@@ -52,6 +52,8 @@ type jpegFile struct {
 	scans     int
 	scanned   byte // components that occur in a scan, one bit each
 	lastComps int  // components in the last scan
+	restarts  bool // a restart interval is set
+	single    bool // a scan holds one of several components
 	end       bool // the end-of-image marker was there
 }
 
@@ -123,6 +125,7 @@ func (f *jpegFile) segment(data []byte, at int, m byte) (int, error) {
 	case m == mDQT:
 		f.quantisation(body)
 	case m == mDRI:
+		f.restarts = len(bytes.Trim(body, "\x00")) > 0
 	case m == mSOS:
 		if err := f.scan(body); err != nil {
 			return 0, err
@@ -199,6 +202,7 @@ func (f *jpegFile) scan(b []byte) error {
 		return errors.New("a scan header is too short")
 	}
 	f.lastComps = int(b[0])
+	f.single = f.single || f.lastComps == 1 && len(f.comps) > 1
 	for i := range f.lastComps {
 		for j, c := range f.comps {
 			if c.id == b[1+2*i] {
