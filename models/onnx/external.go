@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
 )
@@ -43,7 +44,7 @@ func (r *reader) external(t *Initializer, msg []byte) error {
 			length, err = strconv.ParseInt(value, 10, 64)
 		}
 		if err != nil {
-			return fmt.Errorf("tensor %q has an external %s of %.40q, which is no number: export the model again", t.Name, key, value)
+			return fmt.Errorf("tensor %.60q has an external %.60s of %.60q, which is no number: export the model again", t.Name, key, value)
 		}
 		return nil
 	})
@@ -51,7 +52,7 @@ func (r *reader) external(t *Initializer, msg []byte) error {
 		return err
 	}
 	if t.Type.Bits() == 0 {
-		return fmt.Errorf("tensor %q keeps %s in external data, which ONNX does not allow: export the model again", t.Name, t.Type)
+		return fmt.Errorf("tensor %.60q keeps %s in external data, which ONNX does not allow: export the model again", t.Name, t.Type)
 	}
 	size, err := r.externalSize(e.Location)
 	if err != nil {
@@ -63,11 +64,11 @@ func (r *reader) external(t *Initializer, msg []byte) error {
 	}
 	e.Length = length
 	if need != length {
-		return fmt.Errorf("tensor %q is %s%v and takes %d bytes, its external data has %d: export the model again",
+		return fmt.Errorf("tensor %.60q is %s%v and takes %d bytes, its external data has %d: export the model again",
 			t.Name, t.Type, t.Dims, need, length)
 	}
 	if e.Offset < 0 || length > size || e.Offset > size-length {
-		return fmt.Errorf("tensor %q needs bytes %d to %d of external data %s, which has %d bytes: copy the whole file beside the model",
+		return fmt.Errorf("tensor %.60q needs bytes %d to %d of external data %s, which has %d bytes: copy the whole file beside the model",
 			t.Name, e.Offset, uint64(e.Offset)+uint64(length), e.Location, size)
 	}
 	t.External = e
@@ -80,10 +81,11 @@ func (r *reader) externalSize(location string) (int64, error) {
 		return size, nil
 	}
 	if r.dir == "" {
-		return 0, fmt.Errorf("the weights lie in another file (%q): open the model from its folder", location)
+		return 0, fmt.Errorf("the weights lie in another file (%.60q): open the model from its folder", location)
 	}
-	if !filepath.IsLocal(location) || location == "." {
-		return 0, fmt.Errorf("external data %q does not lie inside the model's folder: refused; export the model again with the data beside it", location)
+	// ONNX Runtime reads memory, not a file, for a location with this tag.
+	if !filepath.IsLocal(location) || location == "." || strings.Contains(location, "_ORT_MEM_ADDR_") {
+		return 0, fmt.Errorf("external data %.60q does not lie inside the model's folder: refused; export the model again with the data beside it", location)
 	}
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {
@@ -93,11 +95,11 @@ func (r *reader) externalSize(location string) (int64, error) {
 	info, err := root.Stat(location)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, fmt.Errorf("external data %q is missing: copy it from where the model came from, into the same folder", location)
+		return 0, fmt.Errorf("external data %.60q is missing: copy it from where the model came from, into the same folder", location)
 	case err != nil:
-		return 0, fmt.Errorf("external data %q cannot be used, it has to be a file inside the model's folder: %w", location, err)
+		return 0, fmt.Errorf("external data %.60q cannot be used, it has to be a file inside the model's folder: %w", location, err)
 	case !info.Mode().IsRegular():
-		return 0, fmt.Errorf("external data %q is no regular file: copy the data beside the model", location)
+		return 0, fmt.Errorf("external data %.60q is no regular file: copy the data beside the model", location)
 	}
 	r.ext[location] = info.Size()
 	return info.Size(), nil
@@ -106,21 +108,21 @@ func (r *reader) externalSize(location string) (int64, error) {
 func (e *External) read() ([]byte, error) {
 	f, err := os.OpenInRoot(e.dir, e.Location)
 	if err != nil {
-		return nil, fmt.Errorf("external data %q: %w", e.Location, err)
+		return nil, fmt.Errorf("external data %.60q: %w", e.Location, err)
 	}
 	defer f.Close()
 	// The size was checked when the model was read; it may have changed, and nothing is
 	// allocated for bytes that are not there.
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("external data %q: %w", e.Location, err)
+		return nil, fmt.Errorf("external data %.60q: %w", e.Location, err)
 	}
 	if size := info.Size(); !info.Mode().IsRegular() || e.Length > size || e.Offset > size-e.Length || e.Length > math.MaxInt {
-		return nil, fmt.Errorf("external data %q has changed since the model was opened: open it again", e.Location)
+		return nil, fmt.Errorf("external data %.60q has changed since the model was opened: open it again", e.Location)
 	}
 	data := make([]byte, e.Length)
 	if _, err := io.ReadFull(io.NewSectionReader(f, e.Offset, e.Length), data); err != nil {
-		return nil, fmt.Errorf("external data %q: %w", e.Location, err)
+		return nil, fmt.Errorf("external data %.60q: %w", e.Location, err)
 	}
 	return data, nil
 }

@@ -59,6 +59,21 @@ func foreign(head []byte, path string) error {
 	return nil
 }
 
+// byName is for a file whose bytes say nothing: its name may.
+func byName(path string) error {
+	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	what := "this is no ONNX file"
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".engine", ".plan", ".trt":
+		what = "this looks like a TensorRT engine, which fits one GPU and one version only"
+	case ".pb":
+		what = "this looks like a TensorFlow graph, not ONNX"
+	case ".rknn", ".hef", ".bin", ".caffemodel", ".pdmodel", ".pdiparams":
+		what = "this looks like a model of another runtime, not ONNX"
+	}
+	return fmt.Errorf("%s: export the model with `yolo export model=%s.pt format=onnx`, or download it again", what, stem)
+}
+
 func torchName(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".pt", ".pth", ".torchscript":

@@ -15,10 +15,10 @@ func (r *reader) graph(msg []byte) (*Graph, error) {
 	defer func() { r.depth-- }()
 	g := &Graph{}
 	nodes, inits := count(msg, 1), count(msg, 5)
-	if err := r.take(nodes+inits, "nodes and tensors"); err != nil {
+	if err := r.take(nodes, "nodes"); err != nil {
 		return nil, err
 	}
-	g.Nodes, g.Initializers = make([]Node, 0, nodes), make([]Initializer, 0, inits)
+	g.Nodes, g.Initializers = make([]Node, 0, nodes), make([]Initializer, 0, min(inits, r.items))
 	g.Values = make(map[string]ValueInfo)
 	var inputs []ValueInfo
 	err := each(msg, func(f field) error {
@@ -126,7 +126,7 @@ func (r *reader) node(msg []byte) (Node, error) {
 		return nil
 	})
 	if err == nil && n.Op == "" {
-		err = fmt.Errorf("node %q has no operator: the file is damaged, export it again", n.Name)
+		err = fmt.Errorf("node %.60q has no operator: the file is damaged, export it again", n.Name)
 	}
 	return n, err
 }
@@ -169,6 +169,9 @@ func (r *reader) attr(msg []byte) (Attr, error) {
 	})
 	if a.Type == AttrUndefined {
 		a.Type = seen
+	}
+	if err == nil && ((a.Type == AttrTensor && a.T == nil) || (a.Type == AttrGraph && a.G == nil)) {
+		err = fmt.Errorf("attribute %.60q has no value: the file is damaged, export it again", a.Name)
 	}
 	if err == nil && a.Name == "" {
 		err = fmt.Errorf("an attribute has no name: the file is damaged, export it again")
@@ -218,7 +221,7 @@ func (v *ValueInfo) shape(msg []byte) error {
 			return nil
 		}
 		if len(v.Shape) == maxRank {
-			return fmt.Errorf("value %q has more than %d dimensions: the file is damaged", v.Name, maxRank)
+			return fmt.Errorf("value %.60q has more than %d dimensions: the file is damaged", v.Name, maxRank)
 		}
 		d := Dim{Size: -1}
 		err := each(f.val, func(f field) error {

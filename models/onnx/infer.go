@@ -24,7 +24,7 @@ type ShapeError struct {
 
 // Error names the node and what does not fit.
 func (e *ShapeError) Error() string {
-	return fmt.Sprintf("the model does not run at this input size: node %q (%s): %s", e.Node, e.Op, e.Why)
+	return fmt.Sprintf("the model does not run at this input size: node %.60q (%.60s): %s", e.Node, e.Op, e.Why)
 }
 
 // Infer returns the shapes of all values of the model, initialisers and the values of inner graphs
@@ -85,8 +85,8 @@ func (s *inferrer) inputs(given map[string][]int) error {
 		known[in.Name] = true
 		v := &value{typ: in.Type, shape: in.Sizes()}
 		if shape, ok := given[in.Name]; ok {
-			if !fits(shape, v.shape) || tensor.Elements(shape) < 0 {
-				return fmt.Errorf("input %q takes shape %s, got %s", in.Name, showShape(v.shape), showShape(shape))
+			if !fits(shape, v.shape) || !plausible(shape) || slices.Contains(shape, -1) {
+				return fmt.Errorf("input %.60q takes shape %s, got %s", in.Name, showShape(v.shape), showShape(shape))
 			}
 			v.shape = append([]int{}, shape...)
 		}
@@ -94,7 +94,7 @@ func (s *inferrer) inputs(given map[string][]int) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !known[name] {
-			return fmt.Errorf("the model has no input %q: its inputs are %q", name, slices.Sorted(maps.Keys(known)))
+			return fmt.Errorf("the model has no input %.60q: its inputs are %.60q", name, slices.Sorted(maps.Keys(known)))
 		}
 	}
 	return nil
@@ -120,6 +120,9 @@ func fits(shape, declared []int) bool {
 func (s *inferrer) graph(g *Graph) error {
 	for i := range g.Initializers {
 		t := &g.Initializers[i]
+		if !plausible(t.Dims) {
+			return fmt.Errorf("tensor %.60q has an impossible shape %s", t.Name, showShape(t.Dims))
+		}
 		s.vals[t.Name] = constant(t)
 	}
 	for i := range g.Nodes {
@@ -157,7 +160,7 @@ func (s *inferrer) node(g *Graph, n *Node) error {
 		s.vals[name] = v
 	}
 	if !complete {
-		s.missing = append(s.missing, fmt.Sprintf("node %q (%s): shape of its output is not known", n.Name, key(n.Domain, n.Op)))
+		s.missing = append(s.missing, fmt.Sprintf("node %.60q (%.60s): shape of its output is not known", n.Name, key(n.Domain, n.Op)))
 	}
 	return nil
 }

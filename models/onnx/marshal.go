@@ -80,7 +80,11 @@ func (g *Graph) marshal() (message, error) {
 	}
 	b.text(2, g.Name)
 	for i := range g.Initializers {
-		b.bytes(5, g.Initializers[i].marshal())
+		t, err := g.Initializers[i].marshal()
+		if err != nil {
+			return nil, err
+		}
+		b.bytes(5, t)
 	}
 	for _, v := range g.Inputs {
 		b.bytes(11, v.marshal())
@@ -126,7 +130,11 @@ func (a *Attr) marshal() (message, error) {
 	case AttrString:
 		b.bytes(4, []byte(a.S))
 	case AttrTensor:
-		b.bytes(5, a.T.marshal())
+		t, err := a.T.marshal()
+		if err != nil {
+			return nil, err
+		}
+		b.bytes(5, t)
 	case AttrFloats:
 		for _, v := range a.Floats {
 			b.float(7, v)
@@ -182,7 +190,7 @@ func (v ValueInfo) marshal() message {
 }
 
 // marshal writes the tensor's data as raw bytes, or refers to its external file.
-func (t *Initializer) marshal() message {
+func (t *Initializer) marshal() (message, error) {
 	var b message
 	for _, d := range t.Dims {
 		b.int(1, int64(d))
@@ -203,8 +211,11 @@ func (t *Initializer) marshal() message {
 			return nil
 		})
 	default:
-		data, _ := t.Bytes() // fails for external data and strings only
+		data, err := t.Bytes()
+		if err != nil {
+			return nil, fmt.Errorf("write onnx: %w", err)
+		}
 		b.bytes(9, data)
 	}
-	return b
+	return b, nil
 }

@@ -50,6 +50,9 @@ func Open(path string) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	m, err := Parse(data, filepath.Dir(path))
+	if errors.Is(err, errNotONNX) {
+		err = byName(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -58,19 +61,33 @@ func Open(path string) (*Model, error) {
 }
 
 // Parse reads a model from data, which must not change afterwards. dir is the folder that
-// external data lies in; "" refuses external data.
+// external data lies in; "" refuses external data. It refuses what does not hold together: a
+// tensor whose data is missing, more nodes than fit the bytes, graphs nested too deep. What it allocates
+// stays within a small multiple of len(data).
 func Parse(data []byte, dir string) (*Model, error) {
 	if err := foreign(data[:min(len(data), headBytes)], ""); err != nil {
 		return nil, err
 	}
 	m := &Model{Opsets: make(map[string]int64), Metadata: make(map[string]string), Size: int64(len(data))}
 	r := &reader{dir: dir, items: len(data)/bytesPerItem + spareItems, ext: make(map[string]int64)}
-	err := each(data, func(f field) error { return r.model(m, f) })
+	for rest := data; len(rest) > 0; {
+		f, after, err := next(rest)
+		switch {
+		case err != nil && m.IRVersion == 0 && m.Graph == nil:
+			return nil, errNotONNX
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, errTruncated
+		case err != nil:
+			return nil, errDamaged
+		}
+		if err := r.model(m, f); err != nil {
+			return nil, err
+		}
+		rest = after
+	}
 	switch {
-	case err != nil && m.IRVersion == 0 && m.Graph == nil:
-		return nil, errors.New("this is no ONNX file: export the model with `yolo export model=NAME.pt format=onnx`, or download it again")
-	case err != nil:
-		return nil, err
+	case m.Graph == nil && m.IRVersion == 0:
+		return nil, errNotONNX
 	case m.Graph == nil:
 		return nil, errors.New("the file holds no graph: it is truncated or no ONNX file, download or export it again")
 	case len(m.Graph.Nodes) == 0:

@@ -37,6 +37,9 @@ func (c *call) window(n int, kernel []int) (w window, err error) {
 	if w.kernel = kernel; c.Attr("kernel_shape") != nil || kernel == nil {
 		w.kernel = list("kernel_shape", n, 1)
 	}
+	if product(w.kernel) > math.MaxInt32 {
+		return w, fmt.Errorf("a kernel of %s", showShape(w.kernel))
+	}
 	w.strides, w.dilations, w.pads = list("strides", n, 1), list("dilations", n, 1), list("pads", 2*n, 0)
 	return w, err
 }

@@ -22,25 +22,23 @@ func ifNode(c *call) error {
 			branches = []*Graph{other}
 		}
 	}
-	for i, g := range branches {
+	first := true
+	for _, g := range branches {
 		if err := c.s.graph(g); err != nil {
-			// A branch that cannot run is the one that is not taken.
-			continue
+			continue // a branch that cannot run is the one that is not taken
 		}
 		for k := range min(len(c.out), len(g.Outputs)) {
 			v := c.s.vals[g.Outputs[k].Name]
-			switch {
-			case v == nil:
-				c.out[k] = value{}
-			case i == 0:
+			if v == nil {
+				v = unknown
+			}
+			if first {
 				c.out[k] = *v
-			case c.out[k].typ == tensor.Undefined && c.out[k].shape == nil:
-				c.out[k] = *v
-			default:
-				c.set(k, v.typ, common(c.out[k].shape, v.shape))
-				c.out[k].elems, c.out[k].init = nil, nil
+			} else {
+				c.out[k] = value{typ: v.typ, shape: common(c.out[k].shape, v.shape)}
 			}
 		}
+		first = false
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func slice(c *call) error {
 		if !c.has(4) {
 			by = 1
 		}
-		if by == 0 {
+		if !math.IsNaN(by) && clampInt(by) == 0 {
 			return fmt.Errorf("a step of 0")
 		}
 		begin[d], shape[d], step[d] = cut(v.shape[d], at(starts, i), at(ends, i), by)

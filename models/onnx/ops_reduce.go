@@ -39,7 +39,7 @@ func reduce(f func(a, b float64) float64) opFunc {
 			return err
 		}
 		c.set(0, v.typ, shape)
-		if e := c.elems(0); f != nil && len(e) > 0 && product(shape) == 1 && len(c.out) > 0 {
+		if e := c.elems(0); f != nil && len(e) > 0 && product(shape) == 1 && len(c.out) > 0 && c.s.spend(len(e)) {
 			c.out[0].elems = []float64{foldAll(e, f)}
 		}
 		return nil
@@ -128,7 +128,7 @@ func nonZero(c *call) error {
 		return nil
 	}
 	n := -1
-	if e := c.elems(0); e != nil && !slices.ContainsFunc(e, math.IsNaN) {
+	if e := c.elems(0); e != nil && c.s.spend(len(e)) && !slices.ContainsFunc(e, math.IsNaN) {
 		n = 0
 		for _, x := range e {
 			if x != 0 {

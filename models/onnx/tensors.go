@@ -76,7 +76,7 @@ func (r *reader) tensor(msg []byte) (*Initializer, error) {
 		case f.num == 1:
 			return f.varints(func(v uint64) error {
 				if v > math.MaxInt || len(t.Dims) == maxRank {
-					return fmt.Errorf("tensor %q has an impossible shape: the file is damaged", t.Name)
+					return fmt.Errorf("tensor %.60q has an impossible shape: the file is damaged", t.Name)
 				}
 				t.Dims = append(t.Dims, int(v))
 				return nil
@@ -99,20 +99,20 @@ func (r *reader) tensor(msg []byte) (*Initializer, error) {
 	}
 	n := t.Elements()
 	if n < 0 || n > math.MaxInt/16 {
-		return nil, fmt.Errorf("tensor %q claims an impossible shape %v: the file is damaged", t.Name, t.Dims)
+		return nil, fmt.Errorf("tensor %.60q claims an impossible shape %v: the file is damaged", t.Name, t.Dims)
 	}
 	switch {
 	case isExternal:
 		return t, r.external(t, msg)
 	case hasRaw:
 		if want := t.Type.Bytes(n); t.Type.Bits() > 0 && want != len(t.raw) {
-			return nil, fmt.Errorf("tensor %q is %s%v and takes %d bytes, the file holds %d: it is damaged, export it again",
+			return nil, fmt.Errorf("tensor %.60q is %s%v and takes %d bytes, the file holds %d: it is damaged, export it again",
 				t.Name, t.Type, t.Dims, want, len(t.raw))
 		}
 		return t, nil
 	}
 	if have, want := t.countTyped(), entries(t.Type, n); have != want {
-		return nil, fmt.Errorf("tensor %q is %s%v and takes %d values, the file holds %d: it is damaged, export it again",
+		return nil, fmt.Errorf("tensor %.60q is %s%v and takes %d values, the file holds %d: it is damaged, export it again",
 			t.Name, t.Type, t.Dims, want, have)
 	}
 	return t, nil
@@ -177,7 +177,7 @@ func (t *Initializer) Bytes() ([]byte, error) {
 	case t.raw != nil:
 		return t.raw, nil
 	case t.Type.Bits() == 0:
-		return nil, fmt.Errorf("tensor %q holds %s, which has no bytes", t.Name, t.Type)
+		return nil, fmt.Errorf("tensor %.60q holds %s, which has no bytes", t.Name, t.Type)
 	}
 	size := t.Type.Bytes(t.Elements())
 	unit := size / max(entries(t.Type, t.Elements()), 1)
@@ -207,7 +207,7 @@ func (t *Initializer) Float32s() ([]float32, error) {
 	case tensor.Float64:
 		get = func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }
 	default:
-		return nil, fmt.Errorf("tensor %q holds %s, not floating point numbers", t.Name, t.Type)
+		return nil, fmt.Errorf("tensor %.60q holds %s, not floating point numbers", t.Name, t.Type)
 	}
 	data, err := t.Bytes()
 	if err != nil {
@@ -229,7 +229,7 @@ func (t *Initializer) Int64s() ([]int64, error) {
 		signed = true
 	case tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64, tensor.Bool:
 	default:
-		return nil, fmt.Errorf("tensor %q holds %s, not integers", t.Name, t.Type)
+		return nil, fmt.Errorf("tensor %.60q holds %s, not integers", t.Name, t.Type)
 	}
 	data, err := t.Bytes()
 	if err != nil {

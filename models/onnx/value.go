@@ -103,7 +103,7 @@ func (c *call) elems(i int) []float64 { return c.s.elements(c.in(i)) }
 // constInts returns input i as integers if it is a constant that is known in full.
 func (c *call) constInts(i int) ([]int, bool) {
 	e := c.elems(i)
-	if e == nil {
+	if e == nil || !c.s.spend(len(e)) {
 		return nil, false
 	}
 	list := make([]int, len(e))
@@ -141,9 +141,13 @@ func toInts(list []int64) []int {
 	return out
 }
 
-// clampInt converts with saturation far inside int's range, so that sums cannot overflow.
+// clampInt converts with saturation far inside int's range, so that sums cannot overflow; NaN, not
+// known, becomes -1.
 func clampInt(v float64) int {
 	const limit = 1 << 60
+	if math.IsNaN(v) {
+		return -1
+	}
 	return int(math.Max(-limit, math.Min(limit, v)))
 }
 

@@ -16,7 +16,11 @@ const (
 	spareItems   = 64 // so that tiny graphs are never refused
 )
 
-var errTruncated = errors.New("the file ends too early: it is truncated, download or export it again")
+var (
+	errNotONNX   = errors.New("this is no ONNX file: export the model with `yolo export model=NAME.pt format=onnx`, or download it again")
+	errTruncated = errors.New("the file ends too early: it is truncated, download or export it again")
+	errDamaged   = errors.New("the file is damaged, a part of it does not parse: download or export it again")
+)
 
 // field is one field of a protobuf message.
 type field struct {
@@ -26,11 +30,12 @@ type field struct {
 	n   uint64 // value of a varint, fixed32 or fixed64 field
 }
 
-// next cuts the first field off msg. Groups are skipped: ONNX has none.
+// next cuts the first field off msg. Groups are skipped: ONNX has none. The error is
+// io.ErrUnexpectedEOF when msg ends inside the field.
 func next(msg []byte) (f field, rest []byte, err error) {
 	num, typ, n := protowire.ConsumeTag(msg)
 	if n < 0 {
-		return f, nil, wireError(n)
+		return f, nil, protowire.ParseError(n)
 	}
 	f.num, f.typ = num, typ
 	msg = msg[n:]
@@ -49,25 +54,9 @@ func next(msg []byte) (f field, rest []byte, err error) {
 		n = protowire.ConsumeFieldValue(num, typ, msg)
 	}
 	if n < 0 {
-		return f, nil, wireError(n)
+		return f, nil, protowire.ParseError(n)
 	}
 	return f, msg[n:], nil
-}
-
-func wireError(n int) error {
-	if err := protowire.ParseError(n); errors.Is(err, errEOF) {
-		return errTruncated
-	}
-	return errors.New("the file is damaged or no ONNX file: its protobuf fields do not parse")
-}
-
-var errEOF = protowire.ParseError(protowireEOF())
-
-// protowireEOF returns the code of "the input ends inside a field", which protowire does
-// not name.
-func protowireEOF() int {
-	_, _, n := protowire.ConsumeTag(nil)
-	return n
 }
 
 // each calls f for every field of msg until one fails.
@@ -75,7 +64,7 @@ func each(msg []byte, f func(field) error) error {
 	for len(msg) > 0 {
 		fl, rest, err := next(msg)
 		if err != nil {
-			return err
+			return errDamaged
 		}
 		if err := f(fl); err != nil {
 			return err
@@ -120,7 +109,7 @@ func (f field) varints(add func(uint64) error) error {
 		for b := f.val; len(b) > 0; {
 			v, n := protowire.ConsumeVarint(b)
 			if n < 0 {
-				return errors.New("a packed list of integers is damaged: export the model again")
+				return errDamaged
 			}
 			if err := add(v); err != nil {
 				return err
