@@ -86,5 +86,5 @@ func (w weight) oihw() weight {
 // depthwise reads a filter [kh,kw,channels,1] as [kh,kw,1,channels], which lies in memory
 // the same: what a grouped convolution with one input channel a group wants.
 func (w weight) depthwise() weight {
-	return weight{[]int{w.shape[0], w.shape[1], 1, w.shape[2]}, w.data}.oihw()
+	return weight{[]int{w.shape[0], w.shape[1], 1, w.shape[2]}, w.data}
 }
