@@ -185,3 +185,8 @@ func (f *Frame) Release() {
 		f.release()
 	}
 }
+
+// Recycle makes a released frame live again, for the pool that made it: the next Release
+// calls the pool's function again. Only whoever got the frame back through that function
+// may call it, so that a frame costs no memory per picture.
+func (f *Frame) Recycle() { f.released.Store(false) }

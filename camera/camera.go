@@ -1,0 +1,82 @@
+// Package camera is where pictures come from: files, folders, clips, raw frames, a test
+// pattern, and (in a later version) live cameras. Open turns the text that a user writes into a
+// Source; a source hands frames to a Sink. docs/sources.md describes the texts.
+//
+// Files are read with back-pressure: every picture, in order, once. Clips are decoded by
+// ffmpeg as a child process, for which the program ffmpeg has to be installed.
+package camera
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/camera/picture"
+)
+
+// Frame is one picture with what is known about it. Whoever is handed one calls Release
+// once done with it.
+type Frame = frame.Frame
+
+// NewFrame makes a frame over pixels that the caller owns: w x h pixels in the given format, one
+// frame.Plane per plane. release, if not nil, is called once, when the frame is released.
+// captured is the capture time of a live frame, zero for others.
+func NewFrame(format frame.Format, w, h int, planes []frame.Plane, captured time.Time, release func()) (*Frame, error) {
+	return frame.New(format, w, h, planes, captured, release)
+}
+
+// ReadFile decodes one picture: JPEG, PNG, WebP, GIF (the first picture) or BMP, upright. Of the
+// options only MaxPixels matters.
+func ReadFile(path string, opts ...Option) (*Frame, error) {
+	f, err := picture.ReadFile(path, picture.Limits{MaxPixels: collect(opts).maxPixels})
+	if err != nil {
+		return nil, err
+	}
+	f.Source = path
+	return f, nil
+}
+
+// Source is something that frames come from.
+type Source interface {
+	// Name is the name that results show: the one that was given, else the text that was
+	// opened, without user and password. The frames of a folder without a name carry their
+	// own paths instead.
+	Name() string
+	// Live says that time does not wait for the receiver: frames come at their pace and
+	// carry a capture time.
+	Live() bool
+	// Run delivers frames until the source ends (nil), fails, or ctx ends (its error). It
+	// leaves no goroutine and no child process behind. A source runs once at a time.
+	Run(ctx context.Context, sink Sink) error
+}
+
+// Sink receives what a source delivers, from one goroutine.
+type Sink interface {
+	// Frame takes ownership of f, also when it returns an error. It may block: a file waits.
+	// An error ends the source, whose Run returns it.
+	Frame(ctx context.Context, f *Frame) error
+	// Fault reports that one item failed, for example one picture of a folder; the source
+	// goes on.
+	Fault(err error)
+}
+
+// Counter is a source that knows, or estimates, how many frames it will deliver.
+type Counter interface {
+	// Total returns that number, 0 while it is not known. A clip's is an estimate from its
+	// duration that is there once the first frame is.
+	Total() int
+}
+
+// ErrNotYet is wrapped by Open's error for kinds of sources that a later version opens.
+var ErrNotYet = errors.New("not yet")
+
+// base is what all sources have in common.
+type base struct {
+	name string // as results show it
+	opts options
+	live bool
+}
+
+func (b *base) Name() string { return b.name }
+func (b *base) Live() bool   { return b.live }

@@ -1,0 +1,170 @@
+package camera
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/child"
+)
+
+// clip is a video file, decoded by ffmpeg.
+type clip struct {
+	base
+	path   string // as given
+	url    string // as ffmpeg gets it
+	ffmpeg string // absolute path of the program
+	total  atomic.Int64
+}
+
+// errOldFFmpeg means that ffmpeg does not know an option that newer ones want.
+var errOldFFmpeg = errors.New("ffmpeg is too old for this option")
+
+// clipPipe is the wanted size of the pipe from ffmpeg: a 1080p frame takes 3 of them instead
+// of 48 of the default size.
+const clipPipe = 1 << 20
+
+func openClip(b base, path string) (Source, error) {
+	program, err := child.Look("ffmpeg")
+	if err != nil {
+		return nil, errors.New("clips are decoded by ffmpeg, which is not installed: apt-get install ffmpeg")
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	b.live = b.opts.realtime
+	// With "file:" in front and an absolute path no name is taken for an option or a protocol.
+	return &clip{base: b, path: path, url: "file:" + abs, ffmpeg: program}, nil
+}
+
+// Total estimates the number of frames from the duration, once the first frame is there.
+func (s *clip) Total() int { return s.opts.total(int(s.total.Load())) }
+
+func (s *clip) Run(ctx context.Context, sink Sink) error {
+	err := s.run(ctx, sink, "-fps_mode")
+	if errors.Is(err, errOldFFmpeg) { // before 5.1 the same thing had another name
+		err = s.run(ctx, sink, "-vsync")
+	}
+	return ended(err)
+}
+
+// args are ffmpeg's: the first video stream that is no cover picture, every frame once with
+// its time, upright, as I420 in the range that it has.
+func (s *clip) args(syncFlag string) []string {
+	return []string{
+		"-nostdin", "-hide_banner", "-nostats", "-loglevel", "repeat+level+info",
+		"-protocol_whitelist", "file", "-max_pixels", strconv.Itoa(s.opts.maxPixels), "-i", s.url,
+		"-map", "0:V:0", "-vf", "format=yuv420p|yuvj420p",
+		syncFlag, "passthrough", "-enc_time_base", "1/1000000",
+		// Without an index the muxer remembers nothing of the frames it wrote.
+		"-c:v", "rawvideo", "-f", "nut", "-write_index", "0", "pipe:1",
+	}
+}
+
+func (s *clip) run(ctx context.Context, sink Sink, syncFlag string) error {
+	log := newFFLog(s.url, s.path)
+	c, err := child.Start(ctx, child.Spec{Program: s.ffmpeg, Args: s.args(syncFlag), Stdout: true, Stderr: log.line})
+	if err != nil {
+		return fmt.Errorf("clip %s: %w", s.path, err)
+	}
+	defer c.Stop()
+	c.SizeStdout(clipPipe)
+	in, err := newNutReader(c.Stdout())
+	if err != nil {
+		return s.end(ctx, c, log, 0, err)
+	}
+	if s.opts.tooLarge(in.width, in.height) {
+		return s.errTooLarge()
+	}
+	select {
+	case <-log.ready: // written before the first frame
+	case <-c.Done():
+	}
+	s.total.Store(int64(log.frames()))
+	frames := newPool(s.opts.buffers, frame.I420, log.colour(in.width, in.height), in.width, in.height)
+	return s.deliver(ctx, c, log, in, frames, &feed{base: &s.base, sink: sink})
+}
+
+// deliver hands on frame after frame; ffmpeg scales all to the size of the first.
+func (s *clip) deliver(ctx context.Context, c *child.Child, log *ffLog, in *nutReader, frames *pool, to *feed) error {
+	for {
+		pts, size, err := in.next()
+		if err == nil && size != frames.bytes {
+			err = fmt.Errorf("%w: frame of %d bytes instead of %d", errNut, size, frames.bytes)
+		}
+		if err != nil {
+			return s.end(ctx, c, log, to.next, err)
+		}
+		if to.skip() {
+			if err := in.skip(size); err != nil {
+				return s.end(ctx, c, log, to.next-1, err)
+			}
+			continue
+		}
+		f, err := frames.get(ctx)
+		if err != nil {
+			return err
+		}
+		if err := in.fill(f.pix); err != nil {
+			f.Release()
+			return s.end(ctx, c, log, to.next, err)
+		}
+		f.PTS, f.HasPTS = pts, true
+		if err := to.put(ctx, f.Frame, pts); err != nil {
+			return err
+		}
+	}
+}
+
+// end says what the end of ffmpeg's output after n frames means: nil for a whole clip.
+func (s *clip) end(ctx context.Context, c *child.Child, log *ffLog, n uint64, err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if ctx.Err() != nil { // the pipe was closed under the read
+			return ctx.Err()
+		}
+		return fmt.Errorf("clip %s: after %d frames: output of ffmpeg: %w", s.path, n, err)
+	}
+	exit := c.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	faults, last := log.fault()
+	lines := c.LastErrors()
+	said := strings.Join(lines, "; ")
+	var status *exec.ExitError
+	switch {
+	case strings.Contains(said, "'fps_mode'"):
+		return errOldFFmpeg
+	case strings.Contains(said, "matches no streams"):
+		return fmt.Errorf("clip %s: has no video stream", s.path)
+	case strings.Contains(said, "max pixel count"):
+		return s.errTooLarge()
+	case exit != nil && n == 0 && faults > 0:
+		said = strings.Join(lines[max(len(lines)-2, 0):], "; ")
+		return fmt.Errorf("clip %s: ffmpeg cannot decode it: %s", s.path, said)
+	case errors.As(exit, &status):
+		return fmt.Errorf("clip %s: after %d frames: ffmpeg ended early: %w %s", s.path, n, status, last)
+	case exit != nil:
+		return fmt.Errorf("clip %s: after %d frames: %w", s.path, n, exit)
+	case faults > 0:
+		return fmt.Errorf("clip %s: damaged or cut off: %d frames could be decoded, with %d complaints of ffmpeg, the last: %s",
+			s.path, n, faults, last)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("clip %s: after %d frames: ffmpeg ended early", s.path, n)
+	case n == 0:
+		return fmt.Errorf("clip %s: has no picture", s.path)
+	}
+	return nil
+}
+
+func (s *clip) errTooLarge() error {
+	return fmt.Errorf("clip %s: has more than %d pixels a frame: raise the limit with --max-pixels", s.path, s.opts.maxPixels)
+}

@@ -1,0 +1,85 @@
+package camera
+
+import "log/slog"
+
+const (
+	defaultMaxPixels = 100_000_000
+	defaultBuffers   = 8
+)
+
+// Option changes how a source is read.
+type Option func(*options)
+
+type options struct {
+	maxPixels int // width times height
+	every     int
+	maxFrames int // 0: no limit
+	realtime  bool
+	buffers   int
+	log       *slog.Logger
+}
+
+func collect(opts []Option) options {
+	o := options{maxPixels: defaultMaxPixels, every: 1, buffers: defaultBuffers, log: slog.New(slog.DiscardHandler)}
+	for _, set := range opts {
+		set(&o)
+	}
+	return o
+}
+
+// MaxPixels refuses pictures and clips of more than n pixels (width times height), before
+// memory is allocated for them. It defaults to 100 million.
+func MaxPixels(n int) Option {
+	return func(o *options) {
+		if n > 0 {
+			o.maxPixels = n
+		}
+	}
+}
+
+// Every delivers only every nth frame, the first included. Frame.Seq counts all of them.
+func Every(n int) Option {
+	return func(o *options) { o.every = max(n, 1) }
+}
+
+// MaxFrames ends the source after it delivered n frames. 0 means no limit.
+func MaxFrames(n int) Option {
+	return func(o *options) { o.maxFrames = max(n, 0) }
+}
+
+// Realtime plays clips, raw frames and the test pattern at their own pace, as if they were
+// live: Live says so, and frames carry a capture time.
+func Realtime() Option {
+	return func(o *options) { o.realtime = true }
+}
+
+// Buffers sets how many frames of one clip, raw file or test pattern exist at most: the
+// source waits for a Release when all are in use, so a receiver that holds n frames needs n+1. It
+// defaults to 8; they are made as they are needed.
+func Buffers(n int) Option {
+	return func(o *options) { o.buffers = max(n, 1) }
+}
+
+// Logger receives notes, for example about files that were skipped. Without one they are
+// dropped.
+func Logger(l *slog.Logger) Option {
+	return func(o *options) {
+		if l != nil {
+			o.log = l
+		}
+	}
+}
+
+// tooLarge says whether a picture has more pixels than allowed, without overflow.
+func (o *options) tooLarge(w, h int) bool {
+	return w > 0 && h > o.maxPixels/w
+}
+
+// total is what remains of n frames after Every and MaxFrames.
+func (o *options) total(n int) int {
+	n = (n + o.every - 1) / o.every
+	if o.maxFrames > 0 {
+		n = min(n, o.maxFrames)
+	}
+	return n
+}

@@ -1,0 +1,100 @@
+package camera
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/eyas-edge/eyas/camera/frame"
+)
+
+// raw is a file of frames, tightly packed, one behind the other.
+type raw struct {
+	base
+	path   string
+	format frame.Format
+	w, h   int
+	fps    float64
+	frames int // whole frames in the file
+}
+
+// openRaw opens FILE?format=nv12&size=320x240&fps=30.
+func openRaw(b base, rest string) (Source, error) {
+	i := strings.LastIndexByte(rest, '?')
+	if i < 0 {
+		return nil, errors.New("format and size are missing: write raw:FILE?format=nv12&size=320x240&fps=30")
+	}
+	p, err := parseParams(rest[i+1:], "format", "size", "fps")
+	if err != nil {
+		return nil, err
+	}
+	s := &raw{base: b, path: rest[:i]}
+	s.live = b.opts.realtime
+	if s.format, err = frame.ParseFormat(p.or("format", "")); err != nil {
+		return nil, err
+	}
+	if s.w, s.h, err = p.size("", &b.opts); err != nil {
+		return nil, err
+	}
+	if s.fps, err = p.fps(); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return nil, bare(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("is not a file")
+	}
+	s.frames = int(info.Size() / int64(s.format.Bytes(s.w, s.h)))
+	return s, nil
+}
+
+// Total returns the number of whole frames.
+func (s *raw) Total() int { return s.opts.total(s.frames) }
+
+func (s *raw) Run(ctx context.Context, sink Sink) error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return fmt.Errorf("raw %s: %w", s.path, bare(err))
+	}
+	defer f.Close()
+	frames := newPool(s.opts.buffers, s.format, frame.Colour{}, s.w, s.h)
+	to := &feed{base: &s.base, sink: sink}
+	for {
+		if to.skip() {
+			_, err = f.Seek(int64(frames.bytes), io.SeekCurrent)
+		} else {
+			err = s.deliver(ctx, f, frames, to)
+		}
+		if err != nil {
+			return ended(err)
+		}
+	}
+}
+
+// deliver reads one frame; at the end of the file it returns errEnough.
+func (s *raw) deliver(ctx context.Context, r io.Reader, frames *pool, to *feed) error {
+	f, err := frames.get(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := io.ReadFull(r, f.pix)
+	if err != nil {
+		f.Release()
+		switch {
+		case errors.Is(err, io.EOF):
+			return errEnough
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return fmt.Errorf("raw %s: the file ends within frame %d: %d of %d bytes; is it really %s of %dx%d?",
+				s.path, to.next, n, len(f.pix), s.format, s.w, s.h)
+		}
+		return fmt.Errorf("raw %s: %w", s.path, bare(err))
+	}
+	at := timeOf(to.next, s.fps)
+	f.PTS, f.HasPTS = at, true
+	return to.put(ctx, f.Frame, at)
+}

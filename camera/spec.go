@@ -1,0 +1,130 @@
+package camera
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// scheme is one kind of source that is recognised by how its text begins.
+type scheme struct {
+	prefix string
+	// open makes the source of the text behind the prefix; nil: a later version does.
+	open func(b base, rest string) (Source, error)
+}
+
+// schemes is the table of all kinds that are not paths. Prefixes are compared without case.
+func schemes() []scheme {
+	return []scheme{
+		{"test:", openPattern},
+		{"raw:", openRaw},
+		{"/dev/video", nil},
+		{"v4l2:", nil},
+		{"csi:", nil},
+		{"rtsp://", nil},
+		{"rtsps://", nil},
+		{"http://", nil},
+		{"https://", nil},
+		{"media:", nil},
+		{"gst:", nil},
+	}
+}
+
+// Open returns the source that spec describes: [NAME=]WHAT, where WHAT is a picture, a
+// folder or glob of pictures, a clip, raw:FILE?format=nv12&size=320x240&fps=30, or
+// test:pattern?size=1280x720&fps=30&frames=300. ${VAR} is replaced by the environment
+// variable. Files must exist; they are read by Run. Errors are one line and hold no password.
+func Open(spec string, opts ...Option) (Source, error) {
+	name, what := splitName(spec)
+	shown := Redact(what) // before the variables: what they hold is not for showing
+	full, err := expand(what)
+	if err == nil {
+		var s Source
+		b := base{name: shown, opts: collect(opts)}
+		if name != "" {
+			b.name = name
+		}
+		if s, err = open(b, name != "", full); err == nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("source %s: %w", shown, err)
+}
+
+func open(b base, named bool, what string) (Source, error) {
+	if what == "" {
+		return nil, errors.New("is empty: give a picture, folder, clip or camera")
+	}
+	for _, s := range schemes() {
+		if len(what) < len(s.prefix) || !strings.EqualFold(what[:len(s.prefix)], s.prefix) {
+			continue
+		}
+		if s.open == nil {
+			return nil, fmt.Errorf("%w: this version reads pictures, folders, clips, raw: and test:", ErrNotYet)
+		}
+		return s.open(b, what[len(s.prefix):])
+	}
+	return openPath(b, named, what)
+}
+
+// nameRE is what a NAME looks like: no path, no URL.
+var nameRE = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.-]*$`)
+
+// splitName splits [NAME=]WHAT. A path that exists is never taken apart.
+func splitName(spec string) (name, what string) {
+	name, what, ok := strings.Cut(spec, "=")
+	if !ok || !nameRE.MatchString(name) {
+		return "", spec
+	}
+	if _, err := os.Lstat(spec); err == nil {
+		return "", spec
+	}
+	if found, err := filepath.Glob(spec); err == nil && len(found) > 0 {
+		return "", spec
+	}
+	return name, what
+}
+
+var variable = regexp.MustCompile(`\$\{([^{}]*)\}`)
+
+// expand replaces ${VAR} by the environment variable. Within the user and password of a
+// URL the value is escaped, so that any password can stand there.
+func expand(what string) (string, error) {
+	var out strings.Builder
+	from := 0
+	for _, m := range variable.FindAllStringSubmatchIndex(what, -1) {
+		name := what[m[2]:m[3]]
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			return "", fmt.Errorf("environment variable %s is not set", name)
+		}
+		if inUserinfo(what, m[0], m[1]) {
+			value = strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
+		}
+		out.WriteString(what[from:m[0]])
+		out.WriteString(value)
+		from = m[1]
+	}
+	out.WriteString(what[from:])
+	return out.String(), nil
+}
+
+// inUserinfo says whether what[from:to] stands between "://" and the "@" of a URL.
+func inUserinfo(what string, from, to int) bool {
+	_, before, ok := strings.Cut(what[:from], "://")
+	return ok && !strings.ContainsAny(before, "/?#@") && strings.ContainsRune(upTo(what[to:], "/?#"), '@')
+}
+
+// bare takes an error of the file system without the path, which the message has already.
+func bare(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
