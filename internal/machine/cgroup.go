@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxMounts bounds the control-group directories looked at: a process is in one
+// maxLevels bounds the control-group directories looked at: a process is in one
 // group per hierarchy, and each is nested a few levels deep.
 const maxLevels = 32
 

@@ -47,19 +47,24 @@ func Assets(t testing.TB) string {
 	return dir
 }
 
-// Library returns the path of ONNX Runtime's library: EYAS_ORT_LIB, or the project's
-// fetched copy.
+// Library returns the path of ONNX Runtime's library: EYAS_ORT_LIB (a file or its
+// directory), or the project's fetched copy.
 func Library(t testing.TB) string {
 	t.Helper()
+	dir := filepath.Join(Root(), ".deps", "onnxruntime")
 	if path := os.Getenv("EYAS_ORT_LIB"); path != "" {
-		if _, err := os.Stat(path); err != nil {
+		st, err := os.Stat(path)
+		if err != nil {
 			t.Fatalf("EYAS_ORT_LIB: %v", err)
 		}
-		return path
+		if !st.IsDir() {
+			return path
+		}
+		dir = path
 	}
-	found, _ := filepath.Glob(filepath.Join(Root(), ".deps", "onnxruntime", "libonnxruntime.so*"))
+	found, _ := filepath.Glob(filepath.Join(dir, "libonnxruntime.so*")) // the pattern is good
 	if len(found) == 0 {
-		missing(t, "no ONNX Runtime in .deps/onnxruntime: run `make deps`, or set EYAS_ORT_LIB")
+		missing(t, "no ONNX Runtime in "+dir+": run `make deps`, or set EYAS_ORT_LIB")
 	}
 	return slices.Min(found)
 }

@@ -43,7 +43,7 @@ const maxMessage = 300
 
 var (
 	// "/onnxruntime_src/onnxruntime/core/x.cc:123 onnxruntime::Class::Method(args) [with T = y] "
-	reSource = regexp.MustCompile(`[^\s:]+\.(?:cc|cpp|h|hpp|cuh?):\d+ (?:(?:[\w:<>,&*~]+ )*[\w:<>,&*~]+\([^()]*\)(?: const)?(?: \[with [^\]]*\])? ?|\w+ )?`)
+	reSource = regexp.MustCompile(`[^\s:]+\.(?:cc|cpp|h|hpp|cuh?):\d+ (?:(?:[\w:<>,&*~]+ )*[\w:<>,&*~]+\([^()]*\)(?: const)?(?: \[with [^\]]*\])? ?|[A-Z]\w*[a-z][A-Z]\w* )?`)
 	// The model is named by whoever reports the error.
 	reLoad  = regexp.MustCompile(`^(?:Error creating C session(?: from file)?: )?(?:Load model from .+? failed: ?)?`)
 	reSpace = regexp.MustCompile(`\s+`)

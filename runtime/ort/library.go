@@ -116,27 +116,27 @@ func load(path string) (l *Library, err error) {
 	return &Library{path: path, version: version, providers: names, plugins: map[string]error{}}, nil
 }
 
-// muteTelemetry prepares the environment for loading: the library reads
-// ORT_DISABLE_TELEMETRY when it is loaded, and leaves a file in TMPDIR even so, which
-// goes into a directory of ours that restore removes.
+// muteTelemetry prepares the environment for loading. The library reads
+// ORT_DISABLE_TELEMETRY when it starts its environment; 1.30.0 then writes nothing.
+// Builds that leave a file in TMPDIR even so find a directory of ours there, which
+// restore removes. Where none can be made, they cannot leave a file either.
 func muteTelemetry() (restore func() error, err error) {
+	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "eyas-ort-")
 	if err != nil {
-		return nil, err
+		return func() error { return nil }, nil
 	}
 	old, had := os.LookupEnv("TMPDIR")
-	if err := errors.Join(os.Setenv("ORT_DISABLE_TELEMETRY", "1"), os.Setenv("TMPDIR", dir)); err != nil {
-		return nil, err
-	}
-	return func() error {
-		var err error
+	restore = func() error {
+		err := os.Unsetenv("TMPDIR")
 		if had {
 			err = os.Setenv("TMPDIR", old)
-		} else {
-			err = os.Unsetenv("TMPDIR")
 		}
 		return errors.Join(err, os.RemoveAll(dir))
-	}, nil
+	}
+	return restore, os.Setenv("TMPDIR", dir)
 }
 
 // machines maps GOARCH to the ELF machine whose libraries it loads.

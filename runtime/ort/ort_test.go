@@ -10,9 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/eyas-edge/eyas/internal/tensor"
 	"github.com/eyas-edge/eyas/internal/testenv"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // library loads the library of the tests.
 func library(t testing.TB) *Library {
@@ -180,7 +184,7 @@ func TestOpenFailures(t *testing.T) {
 		kind error
 		text string
 	}{
-		{"junk file", func() (*Session, error) { return l.OpenFile(junk, Options{}) }, ErrModel, "junk.onnx: "},
+		{"junk file", func() (*Session, error) { return l.OpenFile(junk, Options{}) }, ErrModel, "junk.onnx: Protobuf parsing failed."},
 		{"no file", func() (*Session, error) { return l.OpenFile(filepath.Join(dir, "none.onnx"), Options{}) }, ErrModel, "none.onnx"},
 		{"junk bytes", func() (*Session, error) { return l.Open("m", []byte{1, 2, 3}, Options{}) }, ErrModel, "m: "},
 		{"no bytes", func() (*Session, error) { return l.Open("m", nil, Options{}) }, ErrModel, "m: the model is empty"},
