@@ -55,6 +55,8 @@ func foreign(head []byte, path string) error {
 		return errors.New("this is a Keras (HDF5) file, not ONNX: convert it with `python -m tf2onnx.convert`")
 	case at(0, "\xff\xd8\xff"), at(0, "\x89PNG"):
 		return errors.New("this is a picture, not a model: give the model first")
+	case head[0] < 8, head[0]&7 != 0 && head[0]&7 != 2:
+		return errNotONNX // no field of a ModelProto begins so: large files of other kinds are not read
 	}
 	return nil
 }

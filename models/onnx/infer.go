@@ -42,7 +42,7 @@ func (m *Model) Infer(inputs map[string][]int) (map[string][]int, error) {
 
 // InferAll is Infer with the types, and with what could not be inferred.
 func (m *Model) InferAll(inputs map[string][]int) (*Inference, error) {
-	s := &inferrer{model: m, vals: make(map[string]*value), budget: foldBudget}
+	s := &inferrer{model: m, vals: make(map[string]*value), declared: make(map[string]ValueInfo), budget: foldBudget}
 	if err := s.inputs(inputs); err != nil {
 		return nil, err
 	}
@@ -72,10 +72,11 @@ const (
 // inferrer goes through a model once. Names are unique across inner graphs in valid files, so one
 // map serves all.
 type inferrer struct {
-	model   *Model
-	vals    map[string]*value
-	missing []string
-	budget  int // elements that may still be folded
+	model    *Model
+	vals     map[string]*value
+	declared map[string]ValueInfo // what the exporter noted on the outputs of graphs
+	missing  []string
+	budget   int // elements that may still be folded
 }
 
 // inputs sets the values of the graph's inputs.
@@ -118,6 +119,9 @@ func fits(shape, declared []int) bool {
 
 // graph infers the values of a graph whose inputs are set.
 func (s *inferrer) graph(g *Graph) error {
+	for _, v := range g.Outputs {
+		s.declared[v.Name] = v
+	}
 	for i := range g.Initializers {
 		t := &g.Initializers[i]
 		if !plausible(t.Dims) {
@@ -150,7 +154,10 @@ func (s *inferrer) node(g *Graph, n *Node) error {
 			continue
 		}
 		if v.shape == nil && !known {
-			d := g.declared(name)
+			d, ok := g.Values[name]
+			if !ok {
+				d = s.declared[name]
+			}
 			v.typ, v.shape = d.Type, d.Sizes()
 		}
 		if !plausible(v.shape) {
@@ -171,19 +178,6 @@ func key(domain, op string) string {
 		return op
 	}
 	return domain + "." + op
-}
-
-// declared returns what the graph's own value_info or outputs say of a value.
-func (g *Graph) declared(name string) ValueInfo {
-	if v, ok := g.Values[name]; ok {
-		return v
-	}
-	for _, v := range g.Outputs {
-		if v.Name == name {
-			return v
-		}
-	}
-	return ValueInfo{}
 }
 
 // plausible says whether a shape can be that of a real tensor.

@@ -42,7 +42,7 @@ func Open(path string) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := foreign(head, path); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, named(path, err)
 	}
 	data := make([]byte, info.Size())
 	copy(data, head)
@@ -50,14 +50,19 @@ func Open(path string) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	m, err := Parse(data, filepath.Dir(path))
-	if errors.Is(err, errNotONNX) {
-		err = byName(path)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, named(path, err)
 	}
 	m.Path = path
 	return m, nil
+}
+
+// named puts the path in front of an error. What the bytes did not tell the name may.
+func named(path string, err error) error {
+	if errors.Is(err, errNotONNX) {
+		err = byName(path)
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // Parse reads a model from data, which must not change afterwards. dir is the folder that

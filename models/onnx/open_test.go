@@ -209,3 +209,39 @@ func TestExternalData(t *testing.T) {
 		})
 	}
 }
+
+// TestFunctions reads a model-local function: it is tolerated, and looked into.
+func TestFunctions(t *testing.T) {
+	var node, fn message
+	node.text(2, "y")
+	node.text(4, "EPContext")
+	node.text(7, "com.microsoft")
+	fn.text(1, "Hidden")
+	fn.text(10, "local")
+	fn.bytes(7, node)
+	b := tiny()
+	b.Domain("local", 1)
+	b.Add(Node{Op: "Hidden", Domain: "local", Name: "call", Inputs: []string{"x"}, Outputs: []string{"z"}})
+	file := message(mustBytes(t, b))
+	file.bytes(25, fn)
+	m, err := Parse(file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Functions) != 1 || m.Functions[0].Domain != "local" || m.Functions[0].Name != "Hidden" {
+		t.Errorf("functions %+v", m.Functions)
+	}
+	if _, found := m.ForeignEngine(); !found {
+		t.Error("an EPContext inside of a function was not found")
+	}
+	shapes, err := m.Infer(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := m.Stats(shapes); st.Ops["local.Hidden"] != 1 || st.MACsComplete {
+		t.Errorf("operators %v, complete %v", st.Ops, st.MACsComplete)
+	}
+	if _, err := m.Marshal(); err == nil {
+		t.Error("functions were written, though they are only read")
+	}
+}

@@ -107,7 +107,8 @@ func broadcast(a, b []int) ([]int, error) {
 	return out, nil
 }
 
-// at returns the offset of index idx of a broadcast shape in a value of the given shape.
+// broadcastAt returns the offset, in a value of the given shape, of an index of the shape that it is
+// broadcast to.
 func broadcastAt(shape []int) func(idx []int) int {
 	st := strides(shape)
 	return func(idx []int) int {

@@ -3,7 +3,6 @@ package onnx
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
 )
@@ -103,43 +102,59 @@ func reshape(c *call) error {
 	if len(target) > maxRank {
 		return fmt.Errorf("target has %d dimensions", len(target))
 	}
-	shape := make([]int, len(target))
-	open, openAt := 0, -1 // dimensions that are not known yet
-	known := 1
-	for i, t := range target {
-		switch d := clampInt(t); {
-		case math.IsNaN(t) || d < 0:
-			shape[i] = -1
-		case d == 0 && c.Int("allowzero", 0) == 0:
-			if v.shape != nil && i >= len(v.shape) {
-				return fmt.Errorf("target copies dimension %d of shape %s", i, showShape(v.shape))
-			}
-			shape[i] = -1
-			if v.shape != nil {
-				shape[i] = v.shape[i]
-			}
-		default:
-			shape[i] = d
-		}
-		if shape[i] < 0 {
-			open, openAt = open+1, i
-			continue
-		}
-		if known = product([]int{known, shape[i]}); known < 0 {
-			return fmt.Errorf("target is impossibly large")
-		}
+	shape, err := c.target(target, v.shape)
+	if err != nil {
+		return err
 	}
-	total := product(v.shape)
-	if v.shape != nil && total >= 0 && !slices.Contains(v.shape, -1) {
-		switch {
-		case open == 0 && known != total, open == 1 && known > 0 && total%known != 0:
-			return fmt.Errorf("shape %s (%d values) cannot become %s", showShape(v.shape), total, showShape(shape))
-		case open == 1 && known > 0:
-			shape[openAt] = total / known
+	if total := product(v.shape); total >= 0 && v.shape != nil {
+		if err := fill(shape, total); err != nil {
+			return fmt.Errorf("shape %s (%d values) %w", showShape(v.shape), total, err)
 		}
 	}
 	c.set(0, v.typ, shape)
 	c.sameElems()
+	return nil
+}
+
+// target turns the elements of a Reshape target into a shape, -1 for what is to be filled in or not
+// known. A 0 copies the dimension of in, which may be nil.
+func (c *call) target(target []float64, in []int) ([]int, error) {
+	copies := c.Int("allowzero", 0) == 0
+	shape := make([]int, len(target))
+	for i, t := range target {
+		d := clampInt(t)
+		switch {
+		case d != 0 || !copies:
+			shape[i] = max(d, -1)
+		case in == nil:
+			shape[i] = -1
+		case i < len(in):
+			shape[i] = in[i]
+		default:
+			return nil, fmt.Errorf("target copies dimension %d of shape %s", i, showShape(in))
+		}
+	}
+	return shape, nil
+}
+
+// fill replaces the one -1 of a shape so that it holds total elements. It fails when no size fits.
+func fill(shape []int, total int) error {
+	open, openAt, known := 0, -1, 1
+	for i, d := range shape {
+		if d < 0 {
+			open, openAt = open+1, i
+			continue
+		}
+		if known = product([]int{known, d}); known < 0 {
+			return fmt.Errorf("cannot become %s", showShape(shape))
+		}
+	}
+	switch {
+	case open == 0 && known != total, open == 1 && known > 0 && total%known != 0:
+		return fmt.Errorf("cannot become %s", showShape(shape))
+	case open == 1 && known > 0:
+		shape[openAt] = total / known
+	}
 	return nil
 }
 
