@@ -120,6 +120,27 @@ func (l *Library) openAuto(name string, o Options, dev device, gpu bool, make ma
 	return s, err
 }
 
+// CheckEP says whether a provider can be had on this machine: nil, or an ErrProvider
+// with the reason. It loads the provider, which takes a while for one on the GPU.
+func (l *Library) CheckEP(ep string) error {
+	p, gpu := gpuProviders[ep]
+	if !gpu {
+		if ep == EPCPU {
+			return nil
+		}
+		return fail(ErrProvider, "ep %.20q: it is cpu, cuda or tensorrt", ep)
+	}
+	if why := l.missing(p, machine.NVIDIA("/").Present); why != "" {
+		return fail(ErrProvider, "%s", why)
+	}
+	so, err := ort.NewSessionOptions()
+	if err != nil {
+		return fail(ErrProvider, "%s", short(err.Error()))
+	}
+	defer so.Destroy()
+	return l.appendProvider(so, ep, device{dla: -1})
+}
+
 // openOn makes a session on one provider.
 func (l *Library) openOn(name string, o Options, ep string, dev device, make maker) (*Session, error) {
 	if p, gpu := gpuProviders[ep]; gpu {

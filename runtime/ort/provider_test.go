@@ -46,6 +46,25 @@ func TestNamedProvider(t *testing.T) {
 	}
 }
 
+func TestCheckEP(t *testing.T) {
+	l := library(t)
+	if machine.NVIDIA("/").Present {
+		t.Skip("this machine has a GPU")
+	}
+	for _, c := range []struct{ ep, want string }{
+		{"cpu", ""}, {"cuda", "CUDA: "}, {"tensorrt", "TensorRT: "}, {"auto", "it is cpu, cuda or tensorrt"},
+	} {
+		err := l.CheckEP(c.ep)
+		if c.want == "" && err == nil {
+			continue
+		}
+		t.Log(err)
+		if c.want == "" || !errors.Is(err, ErrProvider) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.ep, err, c.want)
+		}
+	}
+}
+
 // auto falls back on a machine with a GPU, with one warning that says why.
 func TestAutoWarns(t *testing.T) {
 	l := library(t)
