@@ -19,9 +19,8 @@ const MaxInput = 1 << 15
 // A frame is read once, row by row: the pixels that a row contributes are converted to RGB
 // levels, mixed horizontally, the last two such rows are kept and mixed vertically, and the
 // resulting levels go through a table to the tensor. Levels are those of OpenCV's INTER_LINEAR on
-// 8-bit pictures. All
-// per-pixel work is in the functions read*, mix* and store* over whole rows, which is where a
-// vector implementation takes over.
+// 8-bit pictures. All per-pixel work is in the functions read*, mix* and store* over whole
+// rows, which is where a vector implementation takes over.
 type Filler struct {
 	recipe   Recipe
 	inW, inH int
