@@ -104,6 +104,8 @@ func (r *reader) tensor(msg []byte) (*Initializer, error) {
 	switch {
 	case isExternal:
 		return t, r.external(t, msg)
+	case hasRaw && t.Type == tensor.String:
+		return nil, fmt.Errorf("tensor %.60q keeps strings as raw bytes, which ONNX does not allow: export the model again", t.Name)
 	case hasRaw:
 		if want := t.Type.Bytes(n); t.Type.Bits() > 0 && want != len(t.raw) {
 			return nil, fmt.Errorf("tensor %.60q is %s%v and takes %d bytes, the file holds %d: it is damaged, export it again",
