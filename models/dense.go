@@ -75,10 +75,13 @@ func (l *loader) denseReadings() []reading {
 
 // candidatesFirst reads [batch,n,k].
 func (l *loader) candidatesFirst(o output, n, k, masks int) []reading {
+	if k < 5 { // or not known
+		return nil
+	}
 	var out []reading
 	add := func(r reading) {
 		r.head.Output = o.index
-		if r.classes > 0 || r.classes < 0 || r.foreign != "" {
+		if r.classes > 0 || r.head.Kind == decode.EndToEnd || r.foreign != "" {
 			out = append(out, r)
 		}
 	}

@@ -22,7 +22,7 @@ type Description struct {
 	Inputs  []Port   `json:"inputs"`
 	Outputs []Port   `json:"outputs"`
 	Classes int      `json:"classes"` // 0 if unknown
-	Labels  []string `json:"labels"`
+	Labels  []string `json:"labels"`  // empty if unknown
 	Head    HeadFact `json:"head"`
 	Feed    Feed     `json:"feed"`
 
@@ -41,13 +41,13 @@ type Description struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Port is an input or output. A dimension of Shape is a number or the name of a dynamic axis.
+// Port is an input or output.
 type Port struct {
-	Name    string   `json:"name"`
-	Type    string   `json:"type"`
-	Layout  string   `json:"layout,omitempty"` // nchw or nhwc, of the picture
-	Shape   []string `json:"shape"`
-	Dynamic []int    `json:"dynamic,omitempty"` // indices of the axes that are dynamic
+	Name   string   `json:"name"`
+	Type   string   `json:"type"`
+	Layout string   `json:"layout,omitempty"` // nchw or nhwc, of the picture
+	Shape  []int    `json:"shape"`            // -1 for a dynamic axis
+	Axes   []string `json:"axes,omitempty"`   // with dynamic axes: a name or, for a fixed one, its size, for each
 }
 
 // HeadFact says how the outputs are read.
@@ -87,12 +87,12 @@ func (m *Model) Describe() Description {
 	stats := m.ONNX.Stats(shapes)
 	d := Description{
 		Model: m.Name, Path: m.Path, Bytes: m.ONNX.Size, Family: m.Family, Title: m.Title, Task: m.Task,
-		Classes: m.NumClasses, Labels: m.Labels,
+		Classes: m.NumClasses, Labels: append([]string{}, m.Labels...),
 		Head: HeadFact{Kind: m.Head.Kind.String(), NMS: !m.Head.NMSFree(), IoU: m.IoU, Conf: m.Conf},
 		IR:   m.ONNX.IRVersion, Opsets: m.ONNX.Opsets, Producer: printable(m.ONNX.Producer),
 		Operators: stats.Ops, Nodes: len(m.ONNX.Graph.Nodes), Parameters: stats.Params, Float32Bytes: stats.Float32Bytes,
 		MultiplyAdds: stats.MACs / int64(m.Batch(1)), MultiplyAddsAll: stats.MACsComplete,
-		Warnings: m.Warnings,
+		Warnings: append([]string{}, m.Warnings...), Weights: []WeightFact{},
 		Feed: Feed{Height: m.H, Width: m.W, DynamicSize: m.DynamicSize, FalseDynamic: m.FalseDynamic, Stride: m.Stride, Batch: m.Input.Batch,
 			MixesBatch: m.MixesBatch, Resize: m.Recipe.Resize.String(), Pad: m.Recipe.Pad, Channels: m.channels(), Mean: m.Recipe.Mean, Std: m.Recipe.Std},
 	}
@@ -124,11 +124,9 @@ func (m *Model) channels() string {
 func ports(list []onnx.ValueInfo) []Port {
 	out := make([]Port, len(list))
 	for i, v := range list {
-		out[i] = Port{Name: printable(v.Name), Type: v.Type.String(), Shape: dims(v)}
-		for k, d := range v.Shape {
-			if d.Size < 0 {
-				out[i].Dynamic = append(out[i].Dynamic, k)
-			}
+		out[i] = Port{Name: printable(v.Name), Type: v.Type.String(), Shape: v.Sizes()}
+		if v.Dynamic() {
+			out[i].Axes = dims(v)
 		}
 	}
 	return out

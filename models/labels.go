@@ -67,10 +67,17 @@ func yamlLabels(name string, data []byte) ([]string, error) {
 	return nil, fmt.Errorf("labels %s: no key names: it wants a list, or a map from class id to name", name)
 }
 
-// parseYAML reads a document without anchors and aliases: neither labels nor a sidecar need
-// them, and a few nested ones grow without bound.
+// parseYAML reads a document without anchors, aliases and tags: neither labels nor a sidecar need
+// them, a few nested aliases grow without bound, and the decoder panics on some tags.
 func parseYAML(data []byte) (*ast.File, error) {
-	file, err := parser.ParseBytes(data, 0)
+	if line := tooDeep(data); line > 0 {
+		return nil, &position{line: line, column: 1, msg: "nested too deeply"}
+	}
+	var file *ast.File
+	err := guard(func() (err error) {
+		file, err = parser.ParseBytes(data, 0)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -78,22 +85,66 @@ func parseYAML(data []byte) (*ast.File, error) {
 		return nil, at(file.Docs[1].Body, "a second document: only one is read")
 	}
 	for _, doc := range file.Docs {
-		var v noAliases
+		var v plain
 		if doc.Body != nil {
 			ast.Walk(&v, doc.Body)
 		}
 		if v.found != nil {
-			return nil, at(v.found, "anchors and aliases are not taken")
+			return nil, at(v.found, "anchors, aliases and tags are not taken")
 		}
 	}
 	return file, nil
 }
 
-type noAliases struct{ found ast.Node }
+// guard turns a panic of the YAML library into an error: fuzzing finds documents, which nobody writes
+// by hand, that it does not survive.
+func guard(f func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = &position{line: 1, column: 1, msg: "this YAML cannot be read"}
+		}
+	}()
+	return f()
+}
 
-func (v *noAliases) Visit(n ast.Node) ast.Visitor {
+// maxDepth is far above what labels and settings need. The parser's time grows with the square
+// of the depth: 16 KB of opening brackets take it seconds.
+const maxDepth = 32
+
+// tooDeep returns the line on which brackets, or dashes in a row, nest deeper than maxDepth; 0
+// if none do. Brackets inside of quotes count, too.
+func tooDeep(data []byte) int {
+	brackets, dashes, line := 0, 0, 1
+	for i, c := range data {
+		switch c {
+		case '\n':
+			line++
+			dashes = 0
+		case '[', '{':
+			brackets++
+		case ']', '}':
+			brackets = max(brackets-1, 0)
+		case '-', '?': // an indicator if a space follows
+			if i+1 < len(data) && (data[i+1] == ' ' || data[i+1] == '\t') {
+				dashes++
+			}
+		case ' ', '\t':
+		default:
+			dashes = 0
+		}
+		if brackets > maxDepth || dashes > maxDepth {
+			return line
+		}
+	}
+	return 0
+}
+
+// plain looks for nodes that are more than plain data.
+type plain struct{ found ast.Node }
+
+func (v *plain) Visit(n ast.Node) ast.Visitor {
 	switch n.(type) {
-	case *ast.AnchorNode, *ast.AliasNode:
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
 		v.found = n
 		return nil
 	}

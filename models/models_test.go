@@ -62,7 +62,6 @@ var (
 
 // Every model of the assets is what its README says.
 func TestAssetModels(t *testing.T) {
-	yoloxBytes := yolox
 	v8 := facts{family: "yolov8", h: 640, w: 640, classes: 80, label1: "bicycle", iou: 0.7, head: cocoBoxes, recipe: ultralytics, batch: 1}
 	x := facts{family: "yolox", h: 416, w: 416, classes: 80, label1: "bicycle", iou: 0.45, head: cocoYOLOX, recipe: yolox, batch: 1}
 	with := func(f facts, change func(*facts)) facts { change(&f); return f }
@@ -70,7 +69,7 @@ func TestAssetModels(t *testing.T) {
 		"yolox_nano_416":           x,
 		"yolox_nano_external":      x,
 		"yolox_nano_dynbatch":      with(x, func(f *facts) { f.batch = 0 }),
-		"yolox_nano_u8_nhwc":       with(x, func(f *facts) { f.recipe = yoloxBytes }),
+		"yolox_nano_u8_nhwc":       x,
 		"yolox_nano_badnames_meta": with(x, func(f *facts) { f.label1, f.warning = "1", "names 2 classes, the outputs have 80" }),
 		"yolox_nano_end2end": with(x, func(f *facts) {
 			f.head, f.iou = decode.Head{Kind: decode.Rows, Classes: 80}, 0

@@ -211,7 +211,7 @@ func (l *loader) ambiguous(stand []reading) error {
 	}
 	hint := strings.Join(flags, " or ") + ", or --labels with its class names"
 	if layouts && len(flags) == 1 {
-		hint = "say 'transposed: true' or 'transposed: false' in the sidecar"
+		hint = fmt.Sprintf("'transposed: true' or 'transposed: false' in %s.yaml", l.Name)
 	}
 	return fmt.Errorf("ambiguous: %s for a %s input reads as %s: settle it with %s",
 		l.outputText(), sizeText(l.H, l.W), strings.Join(are, " or as "), hint)
@@ -235,7 +235,7 @@ func (l *loader) unknown(all []reading) error {
 	case len(flags) > 0:
 		return fmt.Errorf("unknown head: %s: if you know what it is, say %s, or give its class names with --labels", shapes, strings.Join(flags, " or "))
 	case l.gridWithoutAnchors():
-		return fmt.Errorf("%s reads as a YOLOv2-style grid: give its 'anchors' in %s", shapes, l.Name+".yaml")
+		return fmt.Errorf("%s reads as a YOLOv2-style grid: give its 'anchors' in %s.yaml", shapes, l.Name)
 	}
 	return fmt.Errorf("unknown head: %s: Eyas reads the outputs of %s (docs/models.md); export the model with its authors' exporter",
 		shapes, strings.Join(Families(), ", "))

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -121,7 +122,7 @@ func (l *Labels) UnmarshalYAML(n ast.Node) error {
 }
 
 // maxSidecar bounds a sidecar; 10,000 labels fit.
-const maxSidecar = 1 << 19
+const maxSidecar = 1 << 18
 
 // ParseSidecar reads a sidecar. Errors are one line that begins with name, the line and the column.
 func ParseSidecar(name string, data []byte) (*Sidecar, error) {
@@ -139,7 +140,7 @@ func ParseSidecar(name string, data []byte) (*Sidecar, error) {
 	body := file.Docs[0].Body
 	switch body.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
-		if err := yaml.NodeToValue(body, s, yaml.Strict()); err != nil {
+		if err := guard(func() error { return yaml.NodeToValue(body, s, yaml.Strict()) }); err != nil {
 			return nil, yamlError(name, err)
 		}
 	case *ast.CommentGroupNode, *ast.NullNode: // nothing but comments
@@ -325,14 +326,33 @@ func (s *Sidecar) settleLabels(path string) error {
 func yamlError(name string, err error) error {
 	var p *position
 	var y yaml.Error
+	var wrong *yaml.TypeError
 	switch {
 	case errors.As(err, &p):
 		return fmt.Errorf("%s:%w", name, p)
 	case errors.As(err, &y) && y.GetToken() != nil && y.GetToken().Position != nil:
 		at := y.GetToken().Position
 		msg := strings.Join(strings.Fields(y.GetMessage()), " ")
+		if errors.As(err, &wrong) && wrong.DstType != nil {
+			msg = "expected " + kindText(wrong.DstType.Kind())
+		}
 		msg = strings.Replace(msg, "unknown field", "unknown key", 1)
 		return fmt.Errorf("%s:%d:%d: %s", name, at.Line, at.Column, msg)
 	}
 	return fmt.Errorf("%s: %s", name, strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// kindText is a kind of value as a user knows it.
+func kindText(k reflect.Kind) string {
+	switch k {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float32:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "text"
 }

@@ -60,15 +60,20 @@ func (p Port) text() string {
 	if p.Layout != "" {
 		s += " " + strings.ToUpper(p.Layout)
 	}
-	s += " [" + strings.Join(p.Shape, ",") + "]"
-	if len(p.Dynamic) > 0 {
-		axes := make([]string, len(p.Dynamic))
-		for i, k := range p.Dynamic {
-			axes[i] = fmt.Sprint(k)
+	axes := p.Axes
+	if axes == nil {
+		for _, d := range p.Shape {
+			axes = append(axes, fmt.Sprint(d))
 		}
-		s += ", dynamic axes " + strings.Join(axes, ", ")
+		return s + " [" + strings.Join(axes, ",") + "]"
 	}
-	return s
+	var dynamic []string
+	for i, d := range p.Shape {
+		if d < 0 {
+			dynamic = append(dynamic, axes[i])
+		}
+	}
+	return s + " [" + strings.Join(axes, ",") + "], dynamic: " + strings.Join(dynamic, ", ")
 }
 
 func (m *Model) headFacts(d Description) string {
