@@ -228,7 +228,7 @@ func (n *nutReader) packet() error {
 		in.skip(4) // the header's own checksum
 	}
 	if in.err != nil {
-		return in.err
+		return unexpected(in.err)
 	}
 	if size < 4 || size > math.MaxInt32 {
 		return fmt.Errorf("%w: packet of %d bytes", errNut, size)

@@ -41,6 +41,9 @@ func schemes() []scheme {
 // variable. Files must exist; they are read by Run. Errors are one line and hold no password.
 func Open(spec string, opts ...Option) (Source, error) {
 	name, what := splitName(spec)
+	if what == "" {
+		return nil, errors.New("source is empty: give a picture, folder, clip or camera")
+	}
 	shown := Redact(what) // before the variables: what they hold is not for showing
 	full, err := expand(what)
 	if err == nil {
@@ -57,15 +60,12 @@ func Open(spec string, opts ...Option) (Source, error) {
 }
 
 func open(b base, named bool, what string) (Source, error) {
-	if what == "" {
-		return nil, errors.New("is empty: give a picture, folder, clip or camera")
-	}
 	for _, s := range schemes() {
 		if len(what) < len(s.prefix) || !strings.EqualFold(what[:len(s.prefix)], s.prefix) {
 			continue
 		}
 		if s.open == nil {
-			return nil, fmt.Errorf("%w: this version reads pictures, folders, clips, raw: and test:", ErrNotYet)
+			return nil, fmt.Errorf("%w: this version reads pictures, folders, clips, raw frames and the test pattern", ErrNotYet)
 		}
 		return s.open(b, what[len(s.prefix):])
 	}

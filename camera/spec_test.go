@@ -1,0 +1,234 @@
+package camera
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// gif is the smallest picture: 1x1 pixel.
+const gif = "GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+
+// inDir makes files and folders (names that end in /) in a new working directory.
+func inDir(t testing.TB, names ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, n := range names {
+		p := filepath.Join(dir, n)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(n, "/") {
+			_ = os.MkdirAll(p, 0o700)
+		} else if err := os.WriteFile(p, []byte(gif), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+}
+
+func TestOpenKinds(t *testing.T) {
+	inDir(t, "a.gif", "a=b.gif", "x=1/y.png", "picture.dat", "photo.mp4", "[1].jpg", "clips/a.mp4", "clips/b.TXT",
+		"empty/", "folder/2.JPG", "folder/.hidden.jpg", "folder/10.jpg", "folder/1.jpeg", "folder/sub/3.jpg", "f.raw")
+	t.Setenv("EYAS_TEST_DIR", "folder")
+	t.Setenv("EYAS_TEST_PW", "p@ss/wd")
+	os.Unsetenv("EYAS_TEST_UNSET")
+	const notYet = ": not yet: this version reads pictures, folders, clips, raw frames and the test pattern"
+	tests := []struct {
+		name, spec string
+		source     string // its name
+		kind       string // pictures:..., raw, pattern, clip
+		err        string
+	}{
+		{"picture", "a.gif", "a.gif", "pictures:a.gif", ""},
+		{"named picture", "door=a.gif", "door", "pictures:a.gif", ""},
+		{"path with =", "a=b.gif", "a=b.gif", "pictures:a=b.gif", ""},
+		{"named path with =", "n=a=b.gif", "n", "pictures:a=b.gif", ""},
+		{"folder with =", "x=1", "x=1", "pictures:x=1/y.png", ""},
+		{"glob with =", "a=*.gif", "a=*.gif", "pictures:a=b.gif", ""},
+		{"missing path with =", "q=b.gif", "", "", "source b.gif: no such file or directory"},
+		{"other extension", "picture.dat", "picture.dat", "pictures:picture.dat", ""},
+		{"wrong extension", "photo.mp4", "photo.mp4", "pictures:photo.mp4", ""},
+		{"brackets in a name", "[1].jpg", "[1].jpg", "pictures:[1].jpg", ""},
+		{"folder", "folder", "folder", "pictures:folder/1.jpeg,folder/2.JPG,folder/10.jpg", ""},
+		{"folder from variable", "n=${EYAS_TEST_DIR}/", "n", "pictures:folder/1.jpeg,folder/2.JPG,folder/10.jpg", ""},
+		{"glob", "folder/1*", "folder/1*", "pictures:folder/1.jpeg,folder/10.jpg", ""},
+		{"glob over folders", "*/*", "*/*", "pictures:folder/1.jpeg,folder/2.JPG,folder/10.jpg,x=1/y.png", ""},
+		{"empty folder", "empty", "", "", "source empty: no picture in this folder (jpg, png, webp, gif, bmp)"},
+		{"folder of clips", "clips", "", "", "source clips: no picture in this folder, and 1 clips: give each clip as a source of its own"},
+		{"glob without match", "no*.jpg", "", "", "source no*.jpg: no picture matches (jpg, png, webp, gif, bmp)"},
+		{"bad glob", "no[.jpg", "", "", "source no[.jpg: this pattern cannot be read: check its brackets"},
+		{"missing", "no.jpg", "", "", "source no.jpg: no such file or directory"},
+		{"empty", "", "", "", "source is empty: give a picture, folder, clip or camera"},
+		{"empty with name", "n=", "", "", "source is empty: give a picture, folder, clip or camera"},
+		{"device", "/dev/null", "", "", "source /dev/null: is neither a file nor a folder"},
+		{"variable that is not set", "${EYAS_TEST_UNSET}/a", "", "", "source ${EYAS_TEST_UNSET}/a: environment variable EYAS_TEST_UNSET is not set"},
+
+		{"raw", "raw:f.raw?format=gray&size=4x2", "raw:f.raw?format=gray&size=4x2", "raw", ""},
+		{"raw without parameters", "raw:f.raw", "", "", "format and size are missing"},
+		{"raw without size", "raw:f.raw?format=nv12", "", "", "size is missing: add size=WIDTHxHEIGHT"},
+		{"raw without format", "raw:f.raw?size=2x2", "", "", `pixel format "" is not known`},
+		{"raw size", "raw:f.raw?format=nv12&size=0x2", "", "", `size "0x2" is not WIDTHxHEIGHT`},
+		{"raw huge", "raw:f.raw?format=nv12&size=65536x65536", "", "", "more than the limit of 100000000"},
+		{"raw fps", "raw:f.raw?format=nv12&size=2x2&fps=nan", "", "", `fps "nan" is not a number`},
+		{"raw unknown", "raw:f.raw?format=nv12&size=2x2&password=geheim1", "", "", `parameter "password" is not known: use format, size, fps`},
+		{"raw twice", "raw:f.raw?format=nv12&size=2x2&size=3x3", "", "", "parameter size is given 2 times"},
+		{"raw escape", "raw:f.raw?format=%zz", "", "", "cannot be read: write them as name=value&name=value"},
+		{"raw missing", "raw:no.raw?format=nv12&size=2x2", "", "", "no such file or directory"},
+
+		{"pattern", "test:pattern", "test:pattern", "pattern", ""},
+		{"pattern named", "n=TEST:pattern?frames=3", "n", "pattern", ""},
+		{"pattern unknown", "test:card", "", "", `test source "card" is not known: use test:pattern`},
+		{"pattern frames", "test:pattern?frames=-1", "", "", `frames "-1" is not a number from 1 on`},
+
+		{"camera", "/dev/video0", "", "", "source /dev/video0" + notYet},
+		{"v4l2", "cam=v4l2:usb-1?size=1280x720", "", "", "source v4l2:usb-1?size=1280x720" + notYet},
+		{"csi", "csi:0", "", "", "source csi:0" + notYet},
+		{"rtsp", "door=rtsp://viewer:geheim1@10.0.0.7/s?a=b", "", "", "source rtsp://10.0.0.7/s?a=b" + notYet},
+		{"rtsp upper case", "RTSP://viewer:geheim1@h/s", "", "", "source RTSP://h/s" + notYet},
+		{"rtsp variable", "rtsp://viewer:${EYAS_TEST_PW}@h/s", "", "", "source rtsp://h/s" + notYet},
+		{"https token", "https://h/v?token=geheim1&x=1", "", "", "source https://h/v?token=***&x=1" + notYet},
+		{"media", "media:front", "", "", "source media:front" + notYet},
+		{"gst", "gst:rtspsrc location=rtsp://u:geheim1@h/s user-pw=geheim1 ! x", "", "", "source gst:rtspsrc location=rtsp://h/s user-pw=*** ! x" + notYet},
+		{"other URL", "ftp://u:geheim1@h/s", "", "", "source ftp://h/s: this kind of URL is not known: use rtsp://, http:// or https://"},
+		{"broken URL", "rtsp://u:geheim1%zz@[h/s", "", "", "source rtsp://[h/s" + notYet},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := Open(tt.spec)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "geheim1") {
+					t.Errorf("error %v, want %s", err, tt.err)
+				}
+				if strings.Contains(tt.err, notYet) != errors.Is(err, ErrNotYet) {
+					t.Errorf("is ErrNotYet: %v", errors.Is(err, ErrNotYet))
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := kindOf(s); got != tt.kind || s.Name() != tt.source {
+				t.Errorf("%q, %s, want %q, %s", s.Name(), got, tt.source, tt.kind)
+			}
+		})
+	}
+}
+
+func kindOf(s Source) string {
+	switch s := s.(type) {
+	case *pictures:
+		return "pictures:" + strings.Join(s.paths, ",")
+	case *raw:
+		return "raw"
+	case *pattern:
+		return "pattern"
+	case *clip:
+		return "clip"
+	}
+	return "?"
+}
+
+func TestExpand(t *testing.T) {
+	t.Setenv("EYAS_A", "x y@/:%")
+	t.Setenv("EYAS_EMPTY", "")
+	tests := []struct{ name, in, want string }{
+		{"none", "a$b${", "a$b${"},
+		{"path", "${EYAS_A}/b", "x y@/:%/b"},
+		{"empty", "a${EYAS_EMPTY}b", "ab"},
+		{"password", "rtsp://u:${EYAS_A}@h/s", "rtsp://u:x%20y%40%2F%3A%25@h/s"},
+		{"user and password", "rtsp://${EYAS_A}:${EYAS_A}@h", "rtsp://x%20y%40%2F%3A%25:x%20y%40%2F%3A%25@h"},
+		{"host", "rtsp://u:p@${EYAS_A}/s", "rtsp://u:p@x y@/:%/s"},
+		{"path of a URL", "rtsp://h/${EYAS_A}@", "rtsp://h/x y@/:%@"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := expand(tt.in)
+			if err != nil || got != tt.want {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRedact(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"nothing", "photos/a@b.jpg", "photos/a@b.jpg"},
+		{"plain", "rtsp://h:554/s", "rtsp://h:554/s"},
+		{"user", "rtsp://me@h/s", "rtsp://h/s"},
+		{"password", "rtsp://me:geheim@h/s", "rtsp://h/s"},
+		{"@ in the password", "rtsp://me:ge@heim@h/s", "rtsp://h/s"},
+		{"/ in the password", "rtsp://me:ge/heim@h/s", "rtsp://h/s"},
+		{"? in the password", "rtsp://me:ge?heim@h/s", "rtsp://h/s"},
+		{"# in the password", "rtsp://me:ge#heim@h/s", "rtsp://h/s"},
+		{"space in the password", "rtsp://me:ge heim@h/s", "rtsp://h/s"},
+		{"@ in the path", "http://h:80/a@b", "http://h:80/a@b"},
+		{"IPv6", "rtsp://me:geheim@[fe80::1]:554/s", "rtsp://[fe80::1]:554/s"},
+		{"IPv6 without user", "rtsp://[fe80::1%25e]:554/s@x", "rtsp://[fe80::1%25e]:554/s@x"},
+		{"in a sentence", `open "rtsp://a:geheim@h/s": 'http://b:geheim@i': timeout`, `open "rtsp://h/s": 'http://i': timeout`},
+		{"parameters", "http://h/?user=a&password=geheim&x=1&PW=geheim#f", "http://h/?user=a&password=***&x=1&PW=***#f"},
+		{"parameter names", "?access_token=geheim&api-key=geheim&monkey=1&sig=geheim&key=geheim", "?access_token=***&api-key=***&monkey=1&sig=***&key=***"},
+		{"pipeline", `rtspsrc user-id=a user-pw="ge heim" ! x`, `rtspsrc user-id=a user-pw=*** ! x`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Redact(tt.in); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNatural(t *testing.T) {
+	want := []string{"", "1", "01", "2", "10", "a", "a0b", "a1b", "a1c", "B", "b2", "img2.jpg", "img10.jpg", "img10a.jpg",
+		"x99999999999999999999999", "x100000000000000000000000"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, natural)
+	// "01" and "1" are the same number: the text decides.
+	want[1], want[2] = "01", "1"
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for _, a := range want {
+		for _, b := range want {
+			if natural(a, b) != -natural(b, a) || (natural(a, b) == 0) != (a == b) {
+				t.Errorf("natural(%q, %q) = %d, reversed %d", a, b, natural(a, b), natural(b, a))
+			}
+		}
+	}
+}
+
+// FuzzOpen looks for texts that panic or that show a password.
+func FuzzOpen(f *testing.F) {
+	for _, s := range []string{"a.gif", "n=a.gif", "raw:x?format=nv12&size=2x2&fps=1", "test:pattern?size=8x8&fps=30&frames=3",
+		"rtsp://u:p@h/s?token=x", "${HOME}", "gst:videotestsrc", "a=b=c*", "v4l2:x?size=1x1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, spec string) {
+		s, err := Open(spec, Logger(nil), MaxPixels(1<<20))
+		if (s == nil) == (err == nil) {
+			t.Fatal(s, err)
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "source ") {
+			t.Errorf("error %q", err)
+		}
+	})
+}
+
+// FuzzRedact puts a password into a URL within any text, as long as the URL is one.
+func FuzzRedact(f *testing.F) {
+	f.Add("before ", "/path?x=1 after")
+	f.Add("", "")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		text := before + " rtsp://user:geheim@host/" + after
+		if got := Redact(text); strings.Contains(got, "user:geheim") {
+			t.Errorf("%q shows %q", text, got)
+		}
+	})
+}
