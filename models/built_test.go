@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -246,6 +247,49 @@ func TestAngleIsRefused(t *testing.T) {
 	}
 	_, err = New(om, "", Options{})
 	wantError(t, err, "oriented-box model")
+}
+
+// The same shape, [1,8400,85], is three families by what computes it.
+func TestGraphEvidence(t *testing.T) {
+	for _, c := range []struct {
+		name, op, family string
+		kind             decode.Kind
+	}{
+		{"undecoded", "Identity", "yolox", decode.YOLOX},
+		{"decoded by exp", "Exp", "yolox", decode.Objectness},
+		{"times strides", "Mul", "yolov6", decode.Objectness},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := onnx.NewBuilder("head", 17)
+			x := b.Input("images", tensor.Float32, 1, 3, 640, 640)
+			var levels []string
+			for _, s := range []int64{8, 16, 32} {
+				conv := func(channels int) string {
+					w := b.Float32(fmt.Sprintf("w%d_%d", s, channels), []int{channels, 3, 1, 1}, make([]float32, channels*3))
+					return b.Node("Conv", []string{x, w}, onnx.Ints("strides", s, s))
+				}
+				boxes := []string{conv(4)}
+				if c.op == "Mul" {
+					boxes = append(boxes, b.Float32(fmt.Sprintf("s%d", s), []int{1}, []float32{float32(s)}))
+				}
+				level := b.Node("Concat", []string{b.Node(c.op, boxes), b.Node("Sigmoid", []string{conv(81)})}, onnx.Int("axis", 1))
+				levels = append(levels, b.Node("Reshape", []string{level, b.Int64(fmt.Sprintf("r%d", s), 1, 85, -1)}))
+			}
+			y := b.Node("Transpose", []string{b.Node("Concat", levels, onnx.Int("axis", 2))}, onnx.Ints("perm", 0, 2, 1))
+			b.Output(y, tensor.Float32, 1, -1, 85)
+			om, err := b.Model()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := New(om, "", Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Family != c.family || m.Head.Kind != c.kind || m.Head.Classes != 80 {
+				t.Errorf("%s %v, want %s %v", m.Family, m.Head, c.family, c.kind)
+			}
+		})
+	}
 }
 
 func TestInputSize(t *testing.T) {

@@ -120,9 +120,8 @@ func (l *loader) cellReadings(o output, n, k, masks int) []reading {
 	case l.graph.has("Exp"): // YOLOX with its decoder inside
 		out = append(out, reading{families: []string{"yolox", "yolox-0.1", "yolov6"}, head: decode.Head{Kind: decode.Objectness}, classes: k - 5,
 			evidence: byGraph})
-	case len(l.graph.sources(o.name)) > 1:
-		out = append(out, reading{families: []string{"yolov6"}, head: decode.Head{Kind: decode.Objectness}, classes: k - 5},
-			l.yoloxReading(k, n, 0))
+	case l.graph.sources(o.name)["Mul"]: // boxes times strides
+		out = append(out, reading{families: []string{"yolov6"}, head: decode.Head{Kind: decode.Objectness}, classes: k - 5, evidence: byGraph})
 	default:
 		out = append(out, l.yoloxReading(k, n, 0))
 	}

@@ -2,6 +2,7 @@ package models
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/eyas-edge/eyas/models/onnx"
 )
@@ -59,12 +60,16 @@ func (g *graph) sources(value string) map[string]bool {
 		switch {
 		case n.Op == "Concat":
 			queue = append(queue, n.Inputs...)
+		case n.Op == "QLinearConcat": // output scale and zero, then input, scale and zero of each
+			for i := 2; i < len(n.Inputs); i += 3 {
+				queue = append(queue, n.Inputs[i])
+			}
 		case moves[n.Op] && len(n.Inputs) > 0:
 			queue = append(queue, n.Inputs[0])
 		case g.dequantised(n, 3):
 			ops["Conv"] = true
 		case n.Op != "Constant":
-			ops[n.Op] = true
+			ops[strings.TrimPrefix(n.Op, "QLinear")] = true
 		}
 	}
 	return ops

@@ -37,7 +37,7 @@ func (l *loader) settleInput() error {
 	}
 	for _, i := range others {
 		in := l.graph.Inputs[i]
-		if in.Type != tensor.Int64 || len(in.Shape) != 2 || in.Shape[1].Size > 0 && in.Shape[1].Size != 2 || l.SizeInput >= 0 {
+		if in.Type != tensor.Int64 && in.Type != tensor.Int32 || len(in.Shape) != 2 || in.Shape[1].Size > 0 && in.Shape[1].Size != 2 || l.SizeInput >= 0 {
 			return fmt.Errorf("it also wants the input %s: Eyas feeds one picture, and int64 [batch,2] with its size to DETR-style models; "+
 				"export the network alone", valueText(in))
 		}

@@ -47,7 +47,7 @@ type Model struct {
 	Task   string // detect, or segment for a model whose masks are not read
 
 	Input Input
-	// SizeInput is the index of a second input, int64 [batch,2], that scales the boxes; -1 if there
+	// SizeInput is the index of a second input, int64 or int32 [batch,2], that scales the boxes; -1 if there
 	// is none. It is fed the width and the height of the model's input, in this order (DEIM,
 	// RT-DETR and D-FINE agree on it), so that boxes are in pixels of the input.
 	SizeInput int
