@@ -124,6 +124,8 @@ func cases() []decodeCase {
 	gflScores := floats([]int{1, 4, 2}, 0, 0, 0, 0.7, 0, 0, 0, 0)
 	gflBoxes := floats([]int{1, 4, 12}, append(make([]float32, 12), dist...)...)
 	gflWant := []Detection{{1, 0.7, [4]float32{32, 16, 64, 48}}}
+	gflOne := floats([]int{1, 5, 14}) // the cell of stride 64, then the four of 32
+	copy(gflOne.Float32s()[2*14:], append([]float32{0, 0.7}, dist...))
 	fast := gridOf(7, 2, 2, 0, map[[2]int][]float32{{1, 1}: {0.5, 0, 0, 0, lg(0.25), 0.25, 0.75}})
 	fastWant := []Detection{{1, float32(math.Pow(0.5, 0.6) * math.Pow(0.75, 0.4)), [4]float32{16, 24, 48, 40}}}
 
@@ -135,6 +137,8 @@ func cases() []decodeCase {
 			want: []Detection{v5want[0], {0, 0.45, [4]float32{40, 35, 60, 45}}}},
 		{name: "objectness alone", head: Head{Kind: Objectness}, outs: []*tensor.Tensor{floats([]int{1, 1, 5}, 50, 40, 20, 10, 0.6)},
 			want: []Detection{{0, 0.6, [4]float32{40, 35, 60, 45}}}},
+		{name: "objectness with masks", head: Head{Kind: Objectness, Classes: 1, Masks: 2}, outs: []*tensor.Tensor{floats([]int{1, 1, 8}, 50, 40, 20, 10, 0.8, 0.5, 9, 9)},
+			want: []Detection{{0, 0.4, [4]float32{40, 35, 60, 45}}}},
 		{name: "objectness, logits, 0..1", head: Head{Kind: Objectness, Classes: 1, Sigmoid: true, NormBoxes: true},
 			outs: []*tensor.Tensor{floats([]int{1, 1, 6}, 0.5, 0.5, 0.2, 0.125, lg(0.8), lg(0.5))}, want: []Detection{{0, 0.4, [4]float32{40, 35, 60, 45}}}},
 		{name: "class-only", head: Head{Kind: ClassOnly, Classes: 2}, outs: []*tensor.Tensor{v8}, want: v8want},
@@ -184,6 +188,10 @@ func cases() []decodeCase {
 		{name: "yolox", head: Head{Kind: YOLOX, Classes: 1, Strides: []int{32, 64}}, trans: in64, outs: []*tensor.Tensor{yolox},
 			want: []Detection{{0, 0.4, [4]float32{40, 0, 56, 24}}}},
 		{name: "gfl", head: gfl, trans: in64, outs: []*tensor.Tensor{gflScores, gflBoxes}, want: gflWant},
+		{name: "gfl in one output", head: Head{Kind: GFL, Classes: 2, Scores: []int{0, 0}, Boxes: []int{0, 0}, Strides: []int{64, 32}, RegMax: 2, CentreOffset: 0.5},
+			trans: in64, outs: []*tensor.Tensor{gflOne}, want: gflWant},
+		{name: "nothing is suppressed", head: Head{Kind: ClassOnly, Classes: 1}, outs: []*tensor.Tensor{floats([]int{1, 5, 2}, 50, 50, 40, 40, 20, 20, 10, 10, 0.8, 0.9)},
+			opts: Options{IoU: 1}, want: []Detection{{0, 0.9, [4]float32{40, 35, 60, 45}}, {0, 0.8, [4]float32{40, 35, 60, 45}}}},
 		{name: "gfl without batch axis", head: gfl, trans: in64, outs: []*tensor.Tensor{reshaped(gflScores, 4, 2), reshaped(gflBoxes, 4, 12)}, want: gflWant},
 		{name: "gfl, channels first", head: gfl, trans: in64, outs: []*tensor.Tensor{transpose(gflScores), reshaped(transpose(gflBoxes), 1, 12, 2, 2)}, want: gflWant},
 		{name: "gfl, NanoDet's centre, logits", trans: in64,
@@ -359,8 +367,9 @@ func TestDecodeRefusesShapes(t *testing.T) {
 		{"5 candidates", Head{Kind: YOLOX, Classes: 2, Strides: []int{32, 64}}, 0, []*tensor.Tensor{floats([]int{1, 6, 7})}},
 		{"want [batch,2*5,rows,columns]", Head{Kind: Grid, Anchors: [][]float32{{1, 1, 2, 2}}}, 0, []*tensor.Tensor{floats([]int{1, 9, 2, 2})}},
 		{"want [batch,rows,columns,1*5]", Head{Kind: FastestDet, Transposed: true}, 0, []*tensor.Tensor{floats([]int{1, 2, 2, 6})}},
-		{"want [batch,4,2]", Head{Kind: GFL, Classes: 2, Scores: []int{0}, Boxes: []int{0}, Strides: []int{32}, RegMax: 7}, 0, []*tensor.Tensor{floats([]int{1, 5, 2})}},
-		{"want [batch,2,2,2]", Head{Kind: GFL, Classes: 2, Scores: []int{0}, Boxes: []int{0}, Strides: []int{32}, RegMax: 7}, 0, []*tensor.Tensor{floats([]int{1, 2, 3, 2})}},
+		{"want [batch,4,2]", Head{Kind: GFL, Classes: 2, Scores: []int{0}, Boxes: []int{1}, Strides: []int{32}, RegMax: 7}, 0, []*tensor.Tensor{floats([]int{1, 5, 2})}},
+		{"want [batch,2,2,2]", Head{Kind: GFL, Classes: 2, Scores: []int{0}, Boxes: []int{1}, Strides: []int{32}, RegMax: 7}, 0, []*tensor.Tensor{floats([]int{1, 2, 3, 2})}},
+		{"5 candidates", Head{Kind: GFL, Classes: 2, Scores: []int{0, 0}, Boxes: []int{0, 0}, Strides: []int{32, 64}, RegMax: 7}, 0, []*tensor.Tensor{floats([]int{1, 4, 34})}},
 		{"rows of 6 values", Head{Kind: EndToEnd}, 0, []*tensor.Tensor{floats([]int{1, 6, 300})}},
 		{"want [batch,detections,4]", detr, 0, []*tensor.Tensor{longs([]int{2}), floats([]int{2, 5}), floats([]int{2})}},
 		{"want 2 values, one for each box", detr, 0, []*tensor.Tensor{longs([]int{2}), floats([]int{2, 4}), floats([]int{3})}},

@@ -144,8 +144,8 @@ func (d *Decoder) push(score float32, class int, flat uint32) {
 // are not suppressed and fit MaxDet. Boxes are computed here, because most candidates never
 // need theirs.
 func (d *Decoder) pick(dst []Detection) []Detection {
-	free := d.head.NMSFree()
-	if !free {
+	suppress := !d.head.NMSFree() && d.opts.IoU < 1 // queries decoded as ClassOnly come with 1
+	if suppress {
 		d.nms.reset(d.trans.SrcW, d.trans.SrcH, d.opts.IoU)
 	}
 	found := 0
@@ -159,7 +159,7 @@ func (d *Decoder) pick(dst []Detection) []Detection {
 			d.stats.Dropped++
 			continue
 		}
-		if !free {
+		if suppress {
 			group := int32(class)
 			if d.opts.Agnostic {
 				group = 0

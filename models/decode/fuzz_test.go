@@ -94,7 +94,7 @@ func randomHead(r *rand.Rand, kind Kind, in int) (Head, [][]int) {
 	}
 	switch kind {
 	case Objectness:
-		return h, [][]int{{n, 5 + c}}
+		return h, [][]int{{n, 5 + c + h.Masks}}
 	case ClassOnly:
 		if h.Transposed {
 			return h, [][]int{{n, 4 + max(c, 1) + h.Masks}}
@@ -119,6 +119,10 @@ func randomHead(r *rand.Rand, kind Kind, in int) (Head, [][]int) {
 	case GFL:
 		h.Scores, h.Boxes, h.RegMax, h.CentreNanoDet = []int{0, 1}, []int{2, 3}, 1+r.IntN(8), r.IntN(2) == 0
 		bins := 4 * (h.RegMax + 1)
+		if r.IntN(3) == 0 {
+			h.Scores, h.Boxes = []int{0, 0}, []int{0, 0}
+			return h, [][]int{{cell(32) + cell(64), max(c, 1) + bins}}
+		}
 		return h, [][]int{{cell(32), max(c, 1)}, {max(c, 1), in / 64, in / 64}, {bins, cell(32)}, {cell(64), bins}}
 	case Rows:
 		if r.IntN(2) == 0 {

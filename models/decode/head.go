@@ -11,13 +11,13 @@ type Kind uint8
 // pixels of the input unless said otherwise.
 const (
 	None       Kind = iota
-	Objectness      // YOLOv5, v7 decoded: [B,N,5+C] cx,cy,w,h,objectness,scores
+	Objectness      // YOLOv5, v7 decoded: [B,N,5+C(+M)] cx,cy,w,h,objectness,scores(,mask coefficients)
 	ClassOnly       // YOLOv8, v9, 11, 12: [B,4+C(+M),N] cx,cy,w,h,scores(,mask coefficients)
-	EndToEnd        // YOLOv10, 26: [B,N,6] x1,y1,x2,y2,score,class
+	EndToEnd        // YOLOv10, 26: [B,N,6(+M)] x1,y1,x2,y2,score,class(,mask coefficients)
 	YOLOX           // [B,N,5+C] on the grids of Strides, undecoded: (x+gx)*s, exp(w)*s, sigmoid applied
 	Grid            // YOLOv2: [B,A*(5+C),H,W] with A anchors in cells, all raw
 	RawYOLOv5       // three or four [B,A,H,W,5+C] (or [B,A*(5+C),H,W]), raw; anchors in pixels
-	GFL             // NanoDet, PicoDet: per stride class scores and 4 x (RegMax+1) distance bins
+	GFL             // NanoDet, PicoDet: per stride class scores and 4 x (RegMax+1) distance bins; or both for all strides in one [B,N,C+4*(RegMax+1)] (NanoDet-Plus)
 	FastestDet      // objectness, 4 box values and C scores on one grid
 	DETR            // labels, boxes (absolute x1,y1,x2,y2), scores; no NMS
 	Rows            // in-graph NMS: [num,6] x1,y1,x2,y2,score,class or [num,7] batch,x1,y1,x2,y2,class,score
@@ -27,7 +27,7 @@ const (
 // Head says how to read a model's outputs. Roles index the model's outputs.
 type Head struct {
 	Kind    Kind
-	Classes int // 0 for one nameless class (face)
+	Classes int // 0 for one nameless class (face); NMS-free heads: 0 for labels that are not known, all pass
 
 	// Transposed tells [B,N,4+C] from [B,4+C,N] (ClassOnly), channels-last from
 	// channels-first grids (Grid, RawYOLOv5, FastestDet).
@@ -41,7 +41,7 @@ type Head struct {
 
 	Output  int   // the main output (Objectness, ClassOnly, EndToEnd, YOLOX, Grid, FastestDet, Rows)
 	Levels  []int // outputs per stride in the order of Strides (RawYOLOv5)
-	Scores  []int // class score outputs per stride (GFL); [scores] (DETR, FourOutput)
+	Scores  []int // class score outputs per stride (GFL), all the same one as Boxes if there is one; [scores] (DETR, FourOutput)
 	Boxes   []int // distance outputs per stride (GFL); [boxes] (DETR, FourOutput)
 	Labels  int   // labels or classes output (DETR, FourOutput)
 	Num     int   // num_dets output (FourOutput)
@@ -69,9 +69,9 @@ func (h Head) NMSFree() bool {
 // Options are the thresholds of one model.
 type Options struct {
 	Conf       float32 // least score
-	IoU        float32 // most overlap of two boxes kept
-	MaxDet     int     // most detections of a picture
-	Classes    []int   // only these; nil for all
+	IoU        float32 // most overlap of two boxes kept; from 1 on nothing is suppressed
+	MaxDet     int     // most detections of a picture; 0 for no limit but MaxCandidates
+	Classes    []int   // only these; none for all
 	Agnostic   bool    // suppress across classes
 	MultiLabel bool    // several classes per candidate; else the best one
 }

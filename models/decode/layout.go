@@ -32,11 +32,11 @@ func (d *Decoder) layout(outs []*tensor.Tensor, sample int) error {
 	var err error
 	switch h := &d.head; h.Kind {
 	case Objectness:
-		err = d.layoutList(outs, sample, 5+h.Classes, true)
+		err = d.layoutList(outs, sample, h.Output, 5+h.Classes+h.Masks, true)
 	case ClassOnly:
-		err = d.layoutList(outs, sample, 4+d.classes+h.Masks, h.Transposed)
+		err = d.layoutList(outs, sample, h.Output, 4+d.classes+h.Masks, h.Transposed)
 	case YOLOX:
-		err = d.layoutYOLOX(outs, sample)
+		err = d.layoutStrides(outs, sample, h.Output, 5+h.Classes, 0)
 	case Grid:
 		err = d.layoutGrid(outs, h.Output, sample, 1, h.Anchors[0])
 	case FastestDet:
@@ -48,6 +48,10 @@ func (d *Decoder) layout(outs []*tensor.Tensor, sample int) error {
 			}
 		}
 	case GFL:
+		if h.Scores[0] == h.Boxes[0] { // NanoDet-Plus
+			err = d.layoutStrides(outs, sample, h.Scores[0], d.classes+4*(h.RegMax+1), d.classes)
+			break
+		}
 		for i := range h.Strides {
 			if err = d.layoutGFL(outs, sample, i); err != nil {
 				return err
@@ -78,8 +82,8 @@ func (d *Decoder) add(l level) {
 }
 
 // layoutList is for one output [B,N,fields] or, not rowwise, [B,fields,N].
-func (d *Decoder) layoutList(outs []*tensor.Tensor, sample, fields int, rowwise bool) error {
-	t, err := output(outs, d.head.Output, false)
+func (d *Decoder) layoutList(outs []*tensor.Tensor, sample, out, fields int, rowwise bool) error {
+	t, err := output(outs, out, false)
 	if err != nil {
 		return err
 	}
@@ -106,9 +110,10 @@ func (d *Decoder) layoutList(outs []*tensor.Tensor, sample, fields int, rowwise 
 // cells returns the cells of one axis of n pixels: the last one may be cut.
 func cells(n, stride int) int { return (n + stride - 1) / stride }
 
-// layoutYOLOX is for [B,N,5+C] with the grids of all strides one after the other.
-func (d *Decoder) layoutYOLOX(outs []*tensor.Tensor, sample int) error {
-	if err := d.layoutList(outs, sample, 5+d.head.Classes, true); err != nil {
+// layoutStrides is for one output [B,N,fields] with the grids of all strides one after the other, in which
+// boxes begin at field box.
+func (d *Decoder) layoutStrides(outs []*tensor.Tensor, sample, out, fields, box int) error {
+	if err := d.layoutList(outs, sample, out, fields, true); err != nil {
 		return err
 	}
 	all := d.levels[0]
@@ -118,13 +123,13 @@ func (d *Decoder) layoutYOLOX(outs []*tensor.Tensor, sample int) error {
 		n += cells(d.trans.InW, s) * cells(d.trans.InH, s)
 	}
 	if n != all.n {
-		return misfit(outs[d.head.Output], "%d candidates: the cells of strides %v on an input of %dx%d", n, d.head.Strides, d.trans.InW, d.trans.InH)
+		return misfit(outs[out], "%d candidates: the cells of strides %v on an input of %dx%d", n, d.head.Strides, d.trans.InW, d.trans.InH)
 	}
 	n = 0
 	for _, s := range d.head.Strides {
 		w, h := cells(d.trans.InW, s), cells(d.trans.InH, s)
-		v := all.scores.from(n * all.scores.step)
-		d.add(level{scores: v, boxes: v, n: w * h, w: w, h: h, stride: float32(s)})
+		v := all.scores.from(n * fields)
+		d.add(level{scores: v, boxes: v.from(box), n: w * h, w: w, h: h, stride: float32(s)})
 		n += w * h
 	}
 	return nil
