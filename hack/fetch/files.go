@@ -19,7 +19,7 @@ import (
 // line names the version of this list: raise it when what is fetched or converted changes.
 const (
 	sealName    = "SHA256SUMS"
-	sealVersion = "# eyas fetch 2"
+	sealVersion = "# eyas fetch 3"
 )
 
 // lock makes a second fetch of the same folder wait for the first.

@@ -33,13 +33,15 @@ const (
 	Cells = Input / 32
 )
 
-// recipe is what Eyas has to know to feed and to read the model. The authors pad right and
-// bottom with black (toBatchTensor with isCenterInputs false) before they subtract the
-// mean; names, anchors and the overlap of 0.4 are those of their TinyFaceDetector.
+// recipe is what Eyas has to know to feed and to read the model. Names, anchors, mean and the
+// overlap of 0.4 are those of the authors' TinyFaceDetector. They pad right and bottom; padding
+// both sides is better: of the 22 faces in the package's six photos 21 score 0.4 or more, all but
+// a profile (0.38), against 19. The padding's level is near the mean, which the network
+// sees as nothing.
 const recipe = `family: yolov2
 imgsz: 416
-resize: letterbox-end
-pad: 0
+resize: letterbox
+pad: 114
 channels: rgb
 mean: [117.001, 114.697, 97.404]
 std: [255, 255, 255]
