@@ -9,6 +9,7 @@ package camera
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
@@ -70,6 +71,17 @@ type Counter interface {
 
 // ErrNotYet is wrapped by Open's error for kinds of sources that a later version opens.
 var ErrNotYet = errors.New("not yet")
+
+// ErrSpec is matched by Open's error when the text itself is wrong, whatever files there are.
+var ErrSpec = errors.New("the text of the source is wrong")
+
+// specError is an error that is ErrSpec, too, without saying so.
+type specError struct{ error }
+
+func (e specError) Is(target error) bool { return target == ErrSpec }
+func (e specError) Unwrap() error        { return e.error }
+
+func badSpec(format string, args ...any) error { return specError{fmt.Errorf(format, args...)} }
 
 // base is what all sources have in common.
 type base struct {

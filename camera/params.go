@@ -1,7 +1,6 @@
 package camera
 
 import (
-	"fmt"
 	"math"
 	"net/url"
 	"slices"
@@ -24,14 +23,14 @@ type params struct {
 func parseParams(query string, known ...string) (params, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return params{}, fmt.Errorf("the parameters behind ? cannot be read: write them as name=value&name=value")
+		return params{}, badSpec("the parameters behind ? cannot be read: write them as name=value&name=value")
 	}
 	for name, v := range values {
 		if !slices.Contains(known, name) {
-			return params{}, fmt.Errorf("parameter %q is not known: use %s", name, strings.Join(known, ", "))
+			return params{}, badSpec("parameter %q is not known: use %s", name, strings.Join(known, ", "))
 		}
 		if len(v) > 1 {
-			return params{}, fmt.Errorf("parameter %s is given %d times", name, len(v))
+			return params{}, badSpec("parameter %s is given %d times", name, len(v))
 		}
 	}
 	return params{values}, nil
@@ -41,16 +40,16 @@ func parseParams(query string, known ...string) (params, error) {
 func (p params) size(fallback string, o *options) (w, h int, err error) {
 	text := p.or("size", fallback)
 	if text == "" {
-		return 0, 0, fmt.Errorf("size is missing: add size=WIDTHxHEIGHT")
+		return 0, 0, badSpec("size is missing: add size=WIDTHxHEIGHT")
 	}
 	ws, hs, ok := strings.Cut(text, "x")
 	w, errW := strconv.Atoi(ws)
 	h, errH := strconv.Atoi(hs)
 	if !ok || errW != nil || errH != nil || w < 1 || h < 1 || w > maxSide || h > maxSide {
-		return 0, 0, fmt.Errorf("size %q is not WIDTHxHEIGHT with sides of 1 to %d pixels", text, maxSide)
+		return 0, 0, badSpec("size %q is not WIDTHxHEIGHT with sides of 1 to %d pixels", text, maxSide)
 	}
 	if o.tooLarge(w, h) {
-		return 0, 0, fmt.Errorf("%dx%d pixels are more than the limit of %d: raise it with --max-pixels", w, h, o.maxPixels)
+		return 0, 0, badSpec("%dx%d pixels are more than the limit of %d: raise it with --max-pixels", w, h, o.maxPixels)
 	}
 	return w, h, nil
 }
@@ -60,7 +59,7 @@ func (p params) fps() (float64, error) {
 	text := p.or("fps", "30")
 	fps, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(fps > 0 && fps <= maxFPS) {
-		return 0, fmt.Errorf("fps %q is not a number above 0 and up to %d", text, maxFPS)
+		return 0, badSpec("fps %q is not a number above 0 and up to %d", text, maxFPS)
 	}
 	return fps, nil
 }
@@ -73,7 +72,7 @@ func (p params) count(name string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s %q is not a number from 1 on", name, text)
+		return 0, badSpec("%s %q is not a number from 1 on", name, text)
 	}
 	return n, nil
 }

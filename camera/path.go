@@ -39,7 +39,7 @@ func openPath(b base, named bool, path string) (Source, error) {
 	case err == nil:
 		return openFile(b, path)
 	case strings.Contains(path, "://"):
-		return nil, errors.New("this kind of URL is not known: use rtsp://, http:// or https://")
+		return nil, badSpec("this kind of URL is not known: use rtsp://, http:// or https://")
 	case strings.ContainsAny(path, "*?["):
 		return openGlob(b, named, path)
 	}
@@ -109,7 +109,7 @@ func openFolder(b base, named bool, dir string) (Source, error) {
 func openGlob(b base, named bool, pattern string) (Source, error) {
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil, errors.New("this pattern cannot be read: check its brackets")
+		return nil, badSpec("this pattern cannot be read: check its brackets")
 	}
 	paths = slices.DeleteFunc(paths, func(p string) bool {
 		info, err := os.Stat(p)

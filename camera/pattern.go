@@ -2,7 +2,6 @@ package camera
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/eyas-edge/eyas/camera/frame"
@@ -32,7 +31,7 @@ type pattern struct {
 func openPattern(b base, rest string) (Source, error) {
 	what, query, _ := strings.Cut(rest, "?")
 	if what != "pattern" {
-		return nil, fmt.Errorf("test source %q is not known: use test:pattern", what)
+		return nil, badSpec("test source %q is not known: use test:pattern", what)
 	}
 	p, err := parseParams(query, "size", "fps", "frames")
 	if err != nil {

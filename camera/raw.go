@@ -25,7 +25,7 @@ type raw struct {
 func openRaw(b base, rest string) (Source, error) {
 	i := strings.LastIndexByte(rest, '?')
 	if i < 0 {
-		return nil, errors.New("format and size are missing: write raw:FILE?format=nv12&size=320x240&fps=30")
+		return nil, badSpec("format and size are missing: write raw:FILE?format=nv12&size=320x240&fps=30")
 	}
 	p, err := parseParams(rest[i+1:], "format", "size", "fps")
 	if err != nil {
@@ -34,7 +34,7 @@ func openRaw(b base, rest string) (Source, error) {
 	s := &raw{base: b, path: rest[:i]}
 	s.live = b.opts.realtime
 	if s.format, err = frame.ParseFormat(p.or("format", "")); err != nil {
-		return nil, err
+		return nil, specError{err}
 	}
 	if s.w, s.h, err = p.size("", &b.opts); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func schemes() []scheme {
 func Open(spec string, opts ...Option) (Source, error) {
 	name, what := splitName(spec)
 	if what == "" {
-		return nil, errors.New("source is empty: give a picture, folder, clip or camera")
+		return nil, badSpec("source is empty: give a picture, folder, clip or camera")
 	}
 	shown := Redact(what) // before the variables: what they hold is not for showing
 	full, err := expand(what)
@@ -101,7 +101,7 @@ func expand(what string) (string, error) {
 		name := what[m[2]:m[3]]
 		value, ok := os.LookupEnv(name)
 		if !ok {
-			return "", fmt.Errorf("environment variable %s is not set", name)
+			return "", badSpec("environment variable %s is not set", name)
 		}
 		if inUserinfo(what, m[0], m[1]) {
 			value = strings.ReplaceAll(url.QueryEscape(value), "+", "%20")

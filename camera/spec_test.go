@@ -108,6 +108,12 @@ func TestOpenKinds(t *testing.T) {
 				if strings.Contains(tt.err, notYet) != errors.Is(err, ErrNotYet) {
 					t.Errorf("is ErrNotYet: %v", errors.Is(err, ErrNotYet))
 				}
+				if strings.Contains(tt.err, "no such file") && errors.Is(err, ErrSpec) {
+					t.Error("a missing file is not a wrong text")
+				}
+				if strings.Contains(tt.err, "not known") && !errors.Is(err, ErrSpec) {
+					t.Error("is not ErrSpec")
+				}
 				return
 			}
 			if err != nil {
