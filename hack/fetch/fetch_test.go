@@ -92,6 +92,24 @@ func TestFromNPM(t *testing.T) {
 	}
 }
 
+func TestAlias(t *testing.T) {
+	dir := deps(t)
+	lib := filepath.Join("onnxruntime", "1.30.0-cpu", "libonnxruntime.so")
+	if err := put(filepath.Join(dir, lib), []byte("release")); err != nil {
+		t.Fatal(err)
+	}
+	if err := alias(dir, lib); err != nil {
+		t.Fatal(err)
+	}
+	if err := seal(dir); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "onnxruntime", "libonnxruntime.so"))
+	if err != nil || string(data) != "release" || !intact(dir) {
+		t.Errorf("library %q, %v", data, err)
+	}
+}
+
 func TestRunElsewhere(t *testing.T) {
 	if err := run(context.Background(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "project's root") {
 		t.Errorf("error %v", err)

@@ -18,15 +18,7 @@ func fromReleases(ctx context.Context, deps string) error {
 	if err != nil {
 		return err
 	}
-	target, err := filepath.Rel("onnxruntime", lib)
-	if err != nil {
-		return err
-	}
-	name := filepath.Join(deps, "onnxruntime", "libonnxruntime.so.1")
-	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	if err := os.Symlink(target, name); err != nil {
+	if err := alias(deps, lib); err != nil {
 		return err
 	}
 	if _, err := pull(ctx, deps, "face"); err != nil {
@@ -43,6 +35,19 @@ func fromReleases(ctx context.Context, deps string) error {
 		}
 	}
 	return nil
+}
+
+// alias gives the library of a release, relative to deps, the name that npm's has.
+func alias(deps, lib string) error {
+	target, err := filepath.Rel("onnxruntime", lib)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(deps, "onnxruntime", "libonnxruntime.so.1")
+	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.Symlink(target, name)
 }
 
 // pull fetches an entry of the catalog into deps and returns its main file relative to it.
