@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
@@ -36,6 +38,24 @@ func ReadFile(path string, opts ...Option) (*Frame, error) {
 	}
 	f.Source = path
 	return f, nil
+}
+
+// FileSize returns the size of a picture as displayed, from its headers alone.
+func FileSize(path string) (w, h int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	const most = 8 << 20 // a header with thumbnails and profiles is below that
+	head, err := io.ReadAll(io.LimitReader(f, most))
+	if err == nil {
+		w, h, err = picture.Size(head)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("picture %s: %w", path, err)
+	}
+	return w, h, nil
 }
 
 // Source is something that frames come from.

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// signals turns the first SIGINT or SIGTERM into a cancelled context; the second ends the
+// process at once, as if nothing had been caught.
+type signals struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	ch     chan os.Signal
+	done   chan struct{}
+	mu     sync.Mutex
+	got    syscall.Signal
+}
+
+func watchSignals() *signals {
+	s := &signals{ch: make(chan os.Signal, 1), done: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		defer close(s.done)
+		sig, ok := <-s.ch
+		if !ok {
+			return
+		}
+		signal.Stop(s.ch)
+		s.mu.Lock()
+		s.got, _ = sig.(syscall.Signal)
+		s.mu.Unlock()
+		s.cancel()
+	}()
+	return s
+}
+
+// received returns the signal that ended the run, 0 if none did.
+func (s *signals) received() syscall.Signal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got
+}
+
+func (s *signals) stop() {
+	signal.Stop(s.ch)
+	close(s.ch)
+	<-s.done
+	s.cancel()
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/eyas-edge/eyas/camera"
+	eyas "github.com/eyas-edge/eyas/runtime"
+)
+
+// status is what a person at a terminal sees: a line per picture, or a bar for folders and clips.
+// Away from a terminal it is silent but for errors.
+type status struct {
+	w       io.Writer
+	summary bool // a line per picture
+	bars    *mpb.Progress
+	bar     *mpb.Bar
+	sources []camera.Source
+	done    int64
+}
+
+func newStatus(e *env, sources []camera.Source, quiet bool) *status {
+	s := &status{w: e.stderr, sources: sources}
+	if quiet || !terminal(e.stderr) {
+		return s
+	}
+	several := len(sources) > 1
+	for _, source := range sources {
+		if c, ok := source.(camera.Counter); ok && c.Total() != 1 {
+			several = true
+		}
+	}
+	if !several {
+		s.summary = true
+		return s
+	}
+	s.bars = mpb.New(mpb.WithOutput(e.stderr), mpb.WithRefreshRate(150*time.Millisecond))
+	s.bar = s.bars.AddBar(0,
+		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d")),
+		mpb.AppendDecorators(decor.AverageSpeed(0, "%.1f/s"), decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO)))
+	s.w = s.bars
+	return s
+}
+
+// total is the number of pictures expected, as far as it is known now.
+func (s *status) total() int64 {
+	var n int
+	for _, source := range s.sources {
+		if c, ok := source.(camera.Counter); ok {
+			n += c.Total()
+		} else {
+			n++
+		}
+	}
+	return max(int64(n), s.done)
+}
+
+func (s *status) result(r *eyas.Result) {
+	s.done++
+	if s.bar != nil {
+		s.bar.SetTotal(s.total(), false)
+		s.bar.SetCurrent(s.done)
+	}
+	if s.summary {
+		s.line("%s: %dx%d %s (%.1f ms)", r.Source, r.Width, r.Height, count(r.Detections),
+			(r.Timing.Pre+r.Timing.Infer+r.Timing.Post).Seconds()*1000)
+	}
+}
+
+// line prints above the bar, if there is one.
+func (s *status) line(format string, args ...any) {
+	fmt.Fprintln(s.w, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+}
+
+func (s *status) close() {
+	if s.bars != nil {
+		s.bar.SetTotal(s.done, true)
+		s.bars.Wait()
+	}
+}
+
+// count says "2 person, 1 bus", the most frequent class first.
+func count(detections []eyas.Detection) string {
+	type entry struct {
+		class string
+		n     int
+	}
+	var entries []entry
+	for _, d := range detections {
+		i := slices.IndexFunc(entries, func(e entry) bool { return e.class == d.Class })
+		if i < 0 {
+			entries = append(entries, entry{class: d.Class})
+			i = len(entries) - 1
+		}
+		entries[i].n++
+	}
+	if len(entries) == 0 {
+		return "nothing found"
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return b.n - a.n })
+	var parts []string
+	for _, e := range entries {
+		parts = append(parts, fmt.Sprintf("%d %s", e.n, e.class))
+	}
+	return strings.Join(parts, ", ")
+}

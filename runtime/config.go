@@ -1,0 +1,229 @@
+package runtime
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ConfigVersion is the version of the configuration file's format.
+const ConfigVersion = 1
+
+// NoSLO as Config.SLO says that no latency limit is kept: the newest frame wins.
+const NoSLO time.Duration = -1
+
+// Config says what runs. It is the configuration file in Go; flags set the same fields. The zero
+// value with one model works.
+type Config struct {
+	// Version is the format's version, 1. 0 counts as 1.
+	Version int `yaml:"version,omitempty"`
+
+	// Models by the name that results carry.
+	Models map[string]ModelConfig `yaml:"models,omitempty"`
+	// Sources that OpenSources opens, in order. A program may open its own with camera.Open instead.
+	Sources Sources `yaml:"sources,omitempty"`
+
+	// EP is the execution provider: auto, cpu, cuda or tensorrt. It defaults to auto, the best one
+	// that works; a named one is a contract.
+	EP string `yaml:"ep,omitempty"`
+	// Device picks the accelerator: an index, a UUID, a MIG UUID, dla0. It defaults to the first.
+	Device string `yaml:"device,omitempty"`
+	// Precision is auto, fp32, fp16 or int8. It defaults to auto: as the model is.
+	Precision string `yaml:"precision,omitempty"`
+	// ORT is the ONNX Runtime library: a file or the folder it lies in. It defaults to a search that
+	// `eyas doctor` shows.
+	ORT string `yaml:"ort,omitempty"`
+	// Lanes is the number of models' runs at the same time. It defaults to 1.
+	Lanes int `yaml:"lanes,omitempty"`
+	// Threads of a lane. It defaults to the CPUs that this process may use.
+	Threads int `yaml:"threads,omitempty"`
+	// Batch is the ladder of batch sizes. It defaults to 1.
+	Batch []int `yaml:"batch,omitempty,flow"`
+
+	// Budget limits the planned memory, in bytes or per cent. It defaults to what the machine has.
+	Budget Size `yaml:"budget,omitempty"`
+	// Headroom is added to the weights for what cannot be planned. It defaults to 20 %.
+	Headroom Size `yaml:"headroom,omitempty"`
+	// Placement is auto, dedicated or shared. It defaults to auto.
+	Placement string `yaml:"placement,omitempty"`
+	// NoCache leaves the caches of optimised models and plans alone.
+	NoCache bool `yaml:"no_cache,omitempty"`
+	// CheckArena verifies the arena's guards on each run.
+	CheckArena bool `yaml:"check_arena,omitempty"`
+
+	// SLO is the limit on the time from capture to result, p99. It defaults to 100ms for live sources
+	// and to none for files; NoSLO ("none") says none.
+	SLO time.Duration `yaml:"slo,omitempty"`
+	// Frames ends each source after so many frames; 0 for all.
+	Frames int `yaml:"frames,omitempty"`
+	// Duration ends the run after a time; 0 for no limit.
+	Duration time.Duration `yaml:"duration,omitempty"`
+	// Realtime plays clips at their own speed.
+	Realtime bool `yaml:"realtime,omitempty"`
+	// Every takes only every Nth frame. It defaults to 1.
+	Every int `yaml:"every,omitempty"`
+	// MaxPixels is the size up to which pictures are opened. It defaults to 100 million.
+	MaxPixels int `yaml:"max_pixels,omitempty"`
+
+	Output OutputConfig `yaml:"output,omitempty"`
+	// HTTP is the address of the metrics and views, for example 127.0.0.1:8090.
+	HTTP string `yaml:"http,omitempty"`
+
+	// Pictures makes each Result carry its picture.
+	Pictures bool `yaml:"-"`
+	// Logger takes warnings and progress. It defaults to none.
+	Logger *slog.Logger `yaml:"-"`
+	// OnEvent, if set, is called for each event, one at a time.
+	OnEvent func(Event) `yaml:"-"`
+}
+
+// ModelConfig is one model with its thresholds. Zero values stand for the defaults of the model's family.
+type ModelConfig struct {
+	// Path is an .onnx file, or the name of a pulled model.
+	Path string `yaml:"path"`
+	// ImgSize is the input size of a model with dynamic axes. It defaults to the model's metadata, else 640.
+	ImgSize ImgSize `yaml:"imgsz,omitempty"`
+	// Labels is a file with class names. They default to the model's own.
+	Labels string `yaml:"labels,omitempty"`
+	// Family settles what the model is when its shapes leave that open.
+	Family string `yaml:"family,omitempty"`
+	// Conf is the least score, 0..1. It defaults to 0.25.
+	Conf float64 `yaml:"conf,omitempty"`
+	// IoU is the most overlap that non-maximum suppression leaves, 0..1. It defaults to the family's.
+	IoU float64 `yaml:"iou,omitempty"`
+	// MaxDet is the most detections of a picture. It defaults to 300.
+	MaxDet int `yaml:"max_det,omitempty"`
+	// Classes keeps only these, by name or id.
+	Classes []string `yaml:"classes,omitempty,flow"`
+	// Agnostic suppresses across classes.
+	Agnostic bool `yaml:"agnostic,omitempty"`
+	// MultiLabel lets a candidate have several classes.
+	MultiLabel bool `yaml:"multi_label,omitempty"`
+
+	// Quota limits the model's memory; Priority and MaxHold its share of the time.
+	Quota    Size          `yaml:"quota,omitempty"`
+	Priority int           `yaml:"priority,omitempty"`
+	MaxHold  time.Duration `yaml:"max_hold,omitempty"`
+}
+
+// SourceConfig is one source.
+type SourceConfig struct {
+	// Name in results; without one it is the URL without user and password, or each picture's path.
+	Name string `yaml:"-"`
+	// URL is a picture, folder, glob, clip, raw: or test: source as `eyas run` takes it.
+	URL string `yaml:"url"`
+	// Models that look at this source, by name. It defaults to all.
+	Models []string `yaml:"models,omitempty,flow"`
+	// Weight is the source's share under overload. It defaults to 1.
+	Weight float64 `yaml:"weight,omitempty"`
+}
+
+// OutputConfig says where results go.
+type OutputConfig struct {
+	// File takes the results; it defaults to standard output.
+	File string `yaml:"file,omitempty"`
+	// MaxSize starts a new file when this size is reached; the old one gets the suffix .1. 0 for no limit.
+	MaxSize Size `yaml:"max_size,omitempty"`
+	// Save is a folder for annotated pictures and clips.
+	Save string `yaml:"save,omitempty"`
+	// Events adds event lines to the results.
+	Events bool `yaml:"events,omitempty"`
+}
+
+// Validate says what is wrong with the configuration, or not yet possible, in one line.
+// Models are not opened.
+func (c *Config) Validate() error {
+	bad := func(format string, args ...any) error { return as(ErrConfig, fmt.Errorf(format, args...)) }
+	switch {
+	case c.Version != 0 && c.Version != ConfigVersion:
+		return bad("version %d is not known: this build reads version %d", c.Version, ConfigVersion)
+	case c.EP != "" && !slices.Contains([]string{"auto", "cpu", "cuda", "tensorrt"}, c.EP):
+		return bad("ep %q is not known: use auto, cpu, cuda or tensorrt", c.EP)
+	case c.Placement != "" && !slices.Contains([]string{"auto", "dedicated", "shared"}, c.Placement):
+		return bad("placement %q is not known: use auto, dedicated or shared", c.Placement)
+	case c.Precision != "" && !slices.Contains([]string{"auto", "fp32", "fp16", "int8"}, c.Precision):
+		return bad("precision %q is not known: use auto, fp32, fp16 or int8", c.Precision)
+	case c.Threads < 0 || c.Threads > 1024:
+		return bad("threads %d is out of range: use 1 to 1024, or leave it out for the CPUs allowed", c.Threads)
+	case c.Lanes < 0 || c.Frames < 0 || c.Every < 0 || c.Duration < 0 || c.MaxPixels < 0:
+		return bad("lanes, frames, every, duration and max_pixels are not negative")
+	case c.SLO < 0 && c.SLO != NoSLO:
+		return bad("slo %v is negative: use a time such as 50ms, or none", c.SLO)
+	}
+	for _, b := range c.Batch {
+		if b < 1 {
+			return bad("batch %d: batch sizes are 1 or more", b)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Models)) {
+		if err := c.Models[key].validate(key); err != nil {
+			return as(ErrConfig, err)
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range c.Sources {
+		if s.URL == "" {
+			return bad("source %s: url is missing", s.Name)
+		}
+		if s.Name != "" && seen[s.Name] {
+			return bad("source %s: the name is used twice", s.Name)
+		}
+		seen[s.Name] = true
+		for _, m := range s.Models {
+			if _, ok := c.Models[m]; !ok {
+				return bad("source %s: there is no model %q: known are %s", s.Name, m,
+					strings.Join(slices.Sorted(maps.Keys(c.Models)), ", "))
+			}
+		}
+	}
+	return c.notYet()
+}
+
+func (m ModelConfig) validate(key string) error {
+	switch {
+	case m.Path == "":
+		return fmt.Errorf("model %s: path is missing", key)
+	case !(m.Conf >= 0 && m.Conf <= 1):
+		return fmt.Errorf("model %s: conf %v is out of range: use 0 to 1", key, m.Conf)
+	case !(m.IoU >= 0 && m.IoU <= 1):
+		return fmt.Errorf("model %s: iou %v is out of range: use 0 to 1", key, m.IoU)
+	case m.MaxDet < 0:
+		return fmt.Errorf("model %s: max_det %d is negative", key, m.MaxDet)
+	case m.Priority < 0 || m.MaxHold < 0:
+		return fmt.Errorf("model %s: priority and max_hold are not negative", key)
+	}
+	return nil
+}
+
+// notYet refuses what the format knows and this version cannot do: nothing that was asked for is
+// silently left out.
+func (c *Config) notYet() error {
+	set := map[string]bool{
+		"lanes above 1":            c.Lanes > 1,
+		"batch sizes above 1":      len(c.Batch) > 1 || len(c.Batch) == 1 && c.Batch[0] != 1,
+		"precision " + c.Precision: c.Precision != "" && c.Precision != "auto",
+		"budget":                   c.Budget != 0,
+		"headroom":                 c.Headroom != 0,
+		"placement " + c.Placement: c.Placement != "" && c.Placement != "auto",
+		"check_arena":              c.CheckArena,
+		"slo":                      c.SLO > 0,
+		"http":                     c.HTTP != "",
+	}
+	for key, m := range c.Models {
+		set["models."+key+".quota"] = m.Quota != 0
+		set["models."+key+".priority"] = m.Priority != 0
+		set["models."+key+".max_hold"] = m.MaxHold != 0
+	}
+	for _, s := range c.Sources {
+		set["sources."+s.Name+".weight"] = s.Weight != 0 && s.Weight != 1
+	}
+	for _, what := range slices.Sorted(maps.Keys(set)) {
+		if set[what] {
+			return as(ErrNotYet, fmt.Errorf("%s: not yet in this version: leave it out", what))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package runtime
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/eyas-edge/eyas/internal/testenv"
+)
+
+func TestParseConfig(t *testing.T) {
+	c, err := ParseConfig([]byte(`
+version: 1
+ep: cpu
+slo: none
+duration: 1m30s
+batch: [1]
+models:
+  ppe: {path: best.onnx, conf: 0.3, imgsz: 480x640, classes: [person, "3"]}
+  face: {path: face, imgsz: 416}
+sources:
+  yard: {url: "clip.mp4", models: [ppe]}
+  door: {url: "rtsp://viewer:${DOOR_PW}@10.0.0.7/stream"}
+output: {file: out.jsonl, max_size: 1.5MiB}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Version: 1, EP: "cpu", SLO: NoSLO, Duration: 90 * time.Second, Batch: []int{1},
+		Models: map[string]ModelConfig{
+			"ppe":  {Path: "best.onnx", Conf: 0.3, ImgSize: ImgSize{480, 640}, Classes: []string{"person", "3"}},
+			"face": {Path: "face", ImgSize: ImgSize{416, 416}},
+		},
+		Sources: Sources{ // in the order written
+			{Name: "yard", URL: "clip.mp4", Models: []string{"ppe"}},
+			{Name: "door", URL: "rtsp://viewer:${DOOR_PW}@10.0.0.7/stream"},
+		},
+		Output: OutputConfig{File: "out.jsonl", MaxSize: 3 << 19},
+	}
+	if diff := cmp.Diff(want, c, cmp.Comparer(func(a, b func(Event)) bool { return a == nil && b == nil })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestConfigErrorsSayWhere(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"unknown key":        {"version: 1\nmodel: {}\n", `2:1: unknown field "model"`},
+		"unknown nested key": {"models:\n  a: {path: x, confidence: 1}\n", `2:16: unknown field "confidence"`},
+		"unknown source key": {"sources:\n  a:\n    uri: x\n", `3:5: unknown field "uri"`},
+		"bad duration":       {"slo: fast\n", `time "fast" is not understood`},
+		"bad size":           {"budget: lots\n", `size "lots" is not understood`},
+		"wrong type":         {"threads: many\n", "1:10:"},
+		"not YAML":           {"models: [\n", "1:"},
+		"empty":              {"\n", "1:1: the file is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseConfig([]byte(c.text))
+			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	model := map[string]ModelConfig{"a": {Path: "a.onnx"}}
+	for name, c := range map[string]struct {
+		cfg  Config
+		want error
+		text string
+	}{
+		"zero":              {Config{}, nil, ""},
+		"one model":         {Config{Models: model}, nil, ""},
+		"version":           {Config{Version: 2}, ErrConfig, "version 2"},
+		"ep":                {Config{EP: "gpu"}, ErrConfig, `ep "gpu"`},
+		"negative slo":      {Config{SLO: -time.Second}, ErrConfig, "slo"},
+		"conf":              {Config{Models: map[string]ModelConfig{"a": {Path: "a", Conf: 1.5}}}, ErrConfig, "model a: conf 1.5"},
+		"no path":           {Config{Models: map[string]ModelConfig{"a": {}}}, ErrConfig, "model a: path is missing"},
+		"unknown model":     {Config{Models: model, Sources: Sources{{Name: "s", URL: "x", Models: []string{"b"}}}}, ErrConfig, `no model "b"`},
+		"same source twice": {Config{Sources: Sources{{Name: "s", URL: "x"}, {Name: "s", URL: "y"}}}, ErrConfig, "used twice"},
+		"budget":            {Config{Budget: 512 << 20}, ErrNotYet, "budget: not yet"},
+		"slo":               {Config{SLO: time.Millisecond}, ErrNotYet, "slo: not yet"},
+		"no slo":            {Config{SLO: NoSLO}, nil, ""},
+		"batch":             {Config{Batch: []int{1, 2}}, ErrNotYet, "batch"},
+		"quota":             {Config{Models: map[string]ModelConfig{"a": {Path: "a", Quota: 1}}}, ErrNotYet, "models.a.quota"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.cfg.Validate()
+			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || err != nil && !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want %v with %q", err, c.want, c.text)
+			}
+		})
+	}
+}
+
+// A configuration written out and read again is the same, but for passwords.
+func TestConfigRoundTrip(t *testing.T) {
+	c := Config{
+		SLO: NoSLO, Duration: time.Second, Threads: 2, Budget: Percent(40), Headroom: 3 << 20,
+		Models:  map[string]ModelConfig{"a": {Path: "a.onnx", IoU: 0.5, ImgSize: ImgSize{640, 480}, MaxHold: 40 * time.Millisecond}},
+		Sources: Sources{{Name: "z", URL: "z.mp4"}, {Name: "a", URL: "rtsp://me:secret@host/x"}},
+		Output:  OutputConfig{Save: "out", Events: true},
+	}
+	text, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "secret") {
+		t.Errorf("the password is printed:\n%s", text)
+	}
+	back, err := ParseConfig(text)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	c.Sources[1].URL = "rtsp://host/x"
+	if diff := cmp.Diff(c, back, cmp.Comparer(func(a, b func(Event)) bool { return a == nil && b == nil })); diff != "" {
+		t.Errorf("%s\nwritten:\n%s", diff, text)
+	}
+}
+
+// The example in the documentation is one that loads.
+func TestDocumentedConfigLoads(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(testenv.Root(), "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```yaml\n")
+	example, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("docs/configuration.md has no YAML example")
+	}
+	c, err := ParseConfig([]byte(example))
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]Size{
+		"512MiB": 512 << 20, "1.5GiB": 3 << 29, "300MB": 300e6, "1048576": 1 << 20, "0": 0, "40%": Percent(40), "12.5%": -1250, "2 KiB": 2048,
+	} {
+		if got, err := ParseSize(text); err != nil || got != want {
+			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
+		}
+		if back, err := ParseSize(want.String()); err != nil || back != want {
+			t.Errorf("%s is written as %q, which reads as %d, %v", text, want, back, err)
+		}
+	}
+	for _, text := range []string{"", "MiB", "-1", "1e30GiB", "NaN", "Inf", "0%", "101%", "12 parsecs"} {
+		if got, err := ParseSize(text); err == nil {
+			t.Errorf("%q is taken as %d", text, got)
+		}
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte("version: 1\nmodels: {a: {path: x.onnx, conf: 0.3}}\nsources: {s: {url: x}}\n"))
+	f.Add([]byte("slo: 66ms\nbudget: 1.5GiB\nbatch: [1, 2]\n"))
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Add([]byte("sources: {1: {url: x}, ? [a] : {url: y}}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := ParseConfig(data)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %q", err)
+			}
+			return
+		}
+		if c.Validate() != nil {
+			return
+		}
+		if _, err := c.YAML(); err != nil {
+			t.Errorf("a valid configuration cannot be written: %v", err)
+		}
+	})
+}

@@ -1,0 +1,15 @@
+package runtime
+
+import "github.com/eyas-edge/eyas/models"
+
+// Inspect says what a model is without loading ONNX Runtime. Errors wrap ErrModel.
+func Inspect(cfg ModelConfig) (*models.Model, error) {
+	path, err := resolve(cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := models.Load(path, models.Options{
+		ImgSize: models.Size{cfg.ImgSize.H, cfg.ImgSize.W}, Labels: cfg.Labels, Family: cfg.Family,
+	})
+	return m, as(ErrModel, err)
+}

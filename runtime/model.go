@@ -1,0 +1,240 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/models"
+	"github.com/eyas-edge/eyas/models/catalog"
+	"github.com/eyas-edge/eyas/models/decode"
+	"github.com/eyas-edge/eyas/runtime/lane"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// The thresholds where neither the configuration nor the model says otherwise.
+const (
+	DefaultConf   = 0.25
+	DefaultMaxDet = 300
+)
+
+// Model is one model of a Runtime.
+type Model struct {
+	rt      *Runtime
+	key     string
+	cfg     ModelConfig
+	info    *models.Model
+	session *ort.Session
+	lane    *lane.Lane
+	options decode.Options
+
+	mu     sync.Mutex
+	scores scoreCheck
+}
+
+// Key returns the model's key in the configuration, which results carry.
+func (m *Model) Key() string { return m.key }
+
+// Info returns what the model is. It must not be changed.
+func (m *Model) Info() *models.Model { return m.info }
+
+// Options returns the thresholds in force.
+func (m *Model) Options() decode.Options { return m.options }
+
+// read opens the model's file and finds out what it is; nothing is run.
+func (rt *Runtime) read(key string, cfg ModelConfig) (*Model, error) {
+	m := &Model{rt: rt, key: key, cfg: cfg}
+	var err error
+	if m.info, err = Inspect(cfg); err != nil {
+		return nil, err
+	}
+	if m.options, err = m.thresholds(); err != nil {
+		return nil, err
+	}
+	for _, w := range m.info.Warnings {
+		rt.warn(key, "", w)
+	}
+	return m, nil
+}
+
+// resolve returns the file of a MODEL: a path, or the name of a pulled model.
+func resolve(model string) (string, error) {
+	if _, err := os.Stat(model); err == nil || strings.HasSuffix(model, ".onnx") || strings.ContainsRune(model, '/') {
+		return model, nil // models.Load says what is wrong with a path
+	}
+	if path, ok := catalog.Find(model); ok {
+		return path, nil
+	}
+	for _, e := range catalog.List() {
+		if e.Name == model {
+			return "", as(ErrModel, fmt.Errorf("model %s is not here yet: eyas pull %s", model, model))
+		}
+	}
+	return "", as(ErrModel, fmt.Errorf("model %s is neither a file nor a known model: name an .onnx file, or one of eyas pull --list", model))
+}
+
+func (m *Model) thresholds() (decode.Options, error) {
+	pick := func(values ...float64) float32 {
+		for _, v := range values {
+			if v != 0 {
+				return float32(v)
+			}
+		}
+		return 0
+	}
+	o := decode.Options{
+		Conf:     pick(m.cfg.Conf, float64(m.info.Conf), DefaultConf),
+		IoU:      pick(m.cfg.IoU, float64(m.info.IoU)),
+		MaxDet:   m.cfg.MaxDet,
+		Agnostic: m.cfg.Agnostic, MultiLabel: m.cfg.MultiLabel,
+	}
+	if o.MaxDet == 0 {
+		o.MaxDet = DefaultMaxDet
+	}
+	for _, name := range m.cfg.Classes {
+		id, err := m.classID(strings.TrimSpace(name))
+		if err != nil {
+			return o, err
+		}
+		o.Classes = append(o.Classes, id)
+	}
+	return o, nil
+}
+
+func (m *Model) classID(name string) (int, error) {
+	if i := slices.Index(m.info.Labels, name); i >= 0 {
+		return i, nil
+	}
+	classes := max(m.info.NumClasses, 1)
+	if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < classes {
+		return i, nil
+	}
+	const most = 12
+	known := strings.Join(m.info.Labels[:min(len(m.info.Labels), most)], ", ")
+	if len(m.info.Labels) > most {
+		known += ", ..."
+	}
+	if known == "" {
+		known = fmt.Sprintf("the ids 0 to %d", classes-1)
+	}
+	return 0, as(ErrConfig, fmt.Errorf("model %s has no class %q: it knows %s", m.key, name, known))
+}
+
+// start opens the session and warms the lane.
+func (m *Model) start(o ort.Options) (err error) {
+	if m.session, err = m.rt.library.OpenFile(m.info.Path, o); err != nil {
+		if errors.Is(err, ort.ErrProvider) {
+			return as(ErrProvider, err)
+		}
+		return as(ErrModel, err)
+	}
+	if m.lane, err = lane.Open(m.info, m.session, &m.rt.turn); err != nil {
+		m.session = nil // the lane has closed it
+		return as(ErrModel, err)
+	}
+	return m.probe()
+}
+
+// probe finds out whether a model that declares height and width dynamic really is: some exports
+// run at one size only. Such a model is fed that size.
+func (m *Model) probe() error {
+	if !m.info.DynamicSize {
+		return nil
+	}
+	h, w := m.info.H, m.info.W
+	other := w - m.info.Stride
+	if other < m.info.Stride {
+		other = w + m.info.Stride
+	}
+	if err := m.lane.Probe(h, other); err != nil {
+		m.info.DynamicSize = false
+		m.rt.warn(m.key, "", fmt.Sprintf("declares dynamic height and width but runs only at %dx%d: that size is used", h, w))
+	}
+	return nil
+}
+
+func (m *Model) weightBytes() int64 {
+	var n int64
+	for _, bytes := range m.info.ONNX.Stats(nil).WeightBytes {
+		n += bytes
+	}
+	return n
+}
+
+func (m *Model) close() {
+	if m.lane != nil {
+		m.lane.Close()
+	} else if m.session != nil {
+		m.session.Close()
+	}
+}
+
+// Detect runs the model on one picture. The result is the caller's.
+func (m *Model) Detect(ctx context.Context, f *camera.Frame) (*Result, error) {
+	if err := m.rt.use(); err != nil {
+		return nil, err
+	}
+	defer m.rt.users.Done()
+	s, err := m.lane.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.lane.Put(s)
+	if err := s.Fill(f); err != nil {
+		return nil, fmt.Errorf("model %s: %w", m.key, err)
+	}
+	if err := s.Run(); err != nil {
+		return nil, fmt.Errorf("model %s: %w", m.key, err)
+	}
+	res := header(f)
+	var scratch []decode.Detection
+	if err := m.finish(s, &res, &scratch); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// Detect runs the one model of the runtime on one picture. The result is the caller's. With several
+// models use Model(key).Detect.
+func (rt *Runtime) Detect(ctx context.Context, f *camera.Frame) (*Result, error) {
+	if len(rt.models) != 1 {
+		return nil, as(ErrConfig, fmt.Errorf("detect: %d models are open: choose one with Model", len(rt.models)))
+	}
+	return rt.models[0].Detect(ctx, f)
+}
+
+// header returns a result with what the frame says of itself. The frame may be released after that.
+func header(f *camera.Frame) Result {
+	return Result{
+		Source: f.Source, Frame: f.Seq, Captured: f.Captured, CapturedBy: f.CapturedBy,
+		PTS: f.PTS, HasPTS: f.HasPTS, Width: f.Width, Height: f.Height,
+	}
+}
+
+// finish completes a result with what a set has run. scratch is kept between calls.
+func (m *Model) finish(s *lane.Set, res *Result, scratch *[]decode.Detection) error {
+	found, stats, err := s.Decode((*scratch)[:0], m.options)
+	if err != nil {
+		return fmt.Errorf("model %s: %w", m.key, err)
+	}
+	*scratch = found
+	m.count(stats)
+	res.Model = m.key
+	res.Timing = Timing{Pre: s.Pre, Infer: s.Infer, Post: s.Post, Batch: 1}
+	if !res.Captured.IsZero() {
+		res.Age = time.Since(res.Captured)
+	}
+	for _, d := range found {
+		res.Detections = append(res.Detections, Detection{
+			Class: m.info.Label(d.ClassID), ClassID: d.ClassID, Score: d.Score, Box: d.Box,
+		})
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/testenv"
+	eyas "github.com/eyas-edge/eyas/runtime"
+)
+
+// expectation is one file of assets/expected: what an independent decoder finds.
+type expectation struct {
+	Model  string
+	Conf   float64
+	IoU    float64
+	Images map[string][]struct {
+		ClassID int        `json:"class_id"`
+		Score   float64    `json:"score"`
+		Box     [4]float64 `json:"box"`
+	}
+}
+
+func open(t testing.TB, cfg eyas.Config) *eyas.Runtime {
+	t.Helper()
+	cfg.ORT = testenv.Library(t)
+	rt, err := eyas.Open(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	return rt
+}
+
+func detect(t testing.TB, rt *eyas.Runtime, path string) *eyas.Result {
+	t.Helper()
+	pic, err := camera.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pic.Release()
+	res, err := rt.Detect(context.Background(), pic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// Every model of assets/expected agrees with an independent implementation on all 24 pictures: each
+// expected box with a score of at least 0.30 has one of ours of the same class with IoU >= 0.95 and a
+// score within 0.02, and ours has no other box above 0.32.
+func TestParityWithIndependentDecoder(t *testing.T) {
+	assets := testenv.Assets(t)
+	files, err := filepath.Glob(filepath.Join(assets, "expected", "*.json"))
+	if err != nil || len(files) < 13 {
+		t.Fatalf("expected detections: %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		if name == "ap" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want expectation
+			if err := json.Unmarshal(data, &want); err != nil {
+				t.Fatal(err)
+			}
+			if len(want.Images) != 24 {
+				t.Fatalf("%d pictures, want 24", len(want.Images))
+			}
+			rt := open(t, eyas.Config{Models: map[string]eyas.ModelConfig{
+				name: {Path: filepath.Join(assets, "models", want.Model), Conf: want.Conf, IoU: want.IoU},
+			}})
+			for image := range want.Images {
+				path := filepath.Join(assets, "images", "coco", image)
+				if _, err := os.Stat(path); err != nil {
+					path = filepath.Join(assets, "images", "classic", image)
+				}
+				compare(t, image, want, detect(t, rt, path))
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, image string, want expectation, res *eyas.Result) {
+	t.Helper()
+	used := make([]bool, len(res.Detections))
+	for _, w := range want.Images[image] {
+		best, bestIoU := -1, 0.0
+		for i, d := range res.Detections {
+			if v := iou(w.Box, d.Box); d.ClassID == w.ClassID && !used[i] && v > bestIoU {
+				best, bestIoU = i, v
+			}
+		}
+		if best >= 0 && bestIoU >= 0.95 {
+			used[best] = true
+		}
+		if w.Score < 0.30 {
+			continue
+		}
+		switch {
+		case best < 0 || bestIoU < 0.95:
+			t.Errorf("%s: expected class %d %.4f %v: nearest of ours has IoU %.3f", image, w.ClassID, w.Score, w.Box, bestIoU)
+		case abs(float64(res.Detections[best].Score)-w.Score) > 0.02:
+			t.Errorf("%s: expected class %d with score %.4f, ours is %.4f", image, w.ClassID, w.Score, res.Detections[best].Score)
+		}
+	}
+	for i, d := range res.Detections {
+		if !used[i] && d.Score > 0.32 {
+			t.Errorf("%s: ours alone: class %d %.4f %v", image, d.ClassID, d.Score, d.Box)
+		}
+	}
+}
+
+func abs(v float64) float64 { return max(v, -v) }
+
+func iou(a [4]float64, b [4]float32) float64 {
+	w := min(a[2], float64(b[2])) - max(a[0], float64(b[0]))
+	h := min(a[3], float64(b[3])) - max(a[1], float64(b[1]))
+	if w <= 0 || h <= 0 {
+		return 0
+	}
+	union := (a[2]-a[0])*(a[3]-a[1]) + float64(b[2]-b[0])*float64(b[3]-b[1]) - w*h
+	return w * h / union
+}

@@ -1,0 +1,162 @@
+// Package runtime runs detectors on pictures, clips and cameras.
+//
+// Open loads the models of a Config and returns when everything is ready; Detect looks at one
+// picture, Stream at sources until they end. The package shares its name with the standard library's:
+// import it as eyas, or that one as goruntime.
+//
+// It does no drawing and writes no files: see runtime/annotate and runtime/sink.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/eyas-edge/eyas/memplan"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// Runtime holds the models, ready to run. Its methods may be called from several goroutines.
+type Runtime struct {
+	cfg     Config
+	log     *slog.Logger
+	library *ort.Library
+	models  []*Model // in the order of their keys
+	byKey   map[string]*Model
+	turn    sync.Mutex // models take turns
+
+	mu     sync.Mutex
+	closed bool
+	users  sync.WaitGroup // Detect and Stream calls under way
+	events sync.Mutex     // one OnEvent call at a time
+}
+
+// Open loads the library and the models, binds their tensors and runs each once: what returns is
+// ready. Errors wrap ErrConfig, ErrNotYet, ErrModel, ErrLibrary or ErrProvider.
+func Open(ctx context.Context, cfg Config) (*Runtime, error) {
+	start := time.Now()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if len(cfg.Models) == 0 {
+		return nil, as(ErrConfig, errors.New("no model: name one"))
+	}
+	rt := &Runtime{cfg: cfg, log: cfg.Logger, byKey: map[string]*Model{}}
+	if rt.log == nil {
+		rt.log = slog.New(slog.DiscardHandler)
+	}
+	if err := rt.open(ctx); err != nil {
+		rt.Close()
+		return nil, err
+	}
+	rt.event(Event{Kind: "ready", Took: time.Since(start)})
+	return rt, nil
+}
+
+func (rt *Runtime) open(ctx context.Context) error {
+	for _, key := range slices.Sorted(maps.Keys(rt.cfg.Models)) {
+		m, err := rt.read(key, rt.cfg.Models[key])
+		if err != nil {
+			return err
+		}
+		rt.models = append(rt.models, m)
+		rt.byKey[key] = m
+	}
+	found, err := ort.Find(rt.cfg.ORT)
+	if err != nil {
+		return as(ErrLibrary, err)
+	}
+	if rt.library, err = ort.Load(found.Path); err != nil {
+		return as(ErrLibrary, err)
+	}
+	options := ort.Options{
+		EP: rt.cfg.EP, Device: rt.cfg.Device, Threads: rt.cfg.Threads,
+		// An idle pool that spins slows the model whose turn it is by half.
+		ForceSpinningStop: len(rt.models) > 1,
+		Warn:              func(text string) { rt.warn("", "", text) },
+	}
+	for _, m := range rt.models {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := m.start(options); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Plan returns the memory that the models take, as far as it is known before the first frame.
+func (rt *Runtime) Plan() *memplan.Plan {
+	var p memplan.Plan
+	for _, m := range rt.models {
+		p.Add(memplan.Weights, m.key, m.weightBytes())
+		p.Add(memplan.Tensors, m.key, m.lane.TensorBytes())
+	}
+	return &p
+}
+
+// Models returns the models in the order of their keys.
+func (rt *Runtime) Models() []*Model { return slices.Clone(rt.models) }
+
+// Model returns the model of a key, nil if there is none.
+func (rt *Runtime) Model(key string) *Model { return rt.byKey[key] }
+
+// EP returns the execution provider that the models really run on.
+func (rt *Runtime) EP() string { return rt.models[0].session.EP() }
+
+// Library returns the path and version of the ONNX Runtime library in use.
+func (rt *Runtime) Library() (path, version string) {
+	return rt.library.Path(), rt.library.Version()
+}
+
+// Close waits for calls under way and frees everything. It may be called twice.
+func (rt *Runtime) Close() error {
+	rt.mu.Lock()
+	was := rt.closed
+	rt.closed = true
+	rt.mu.Unlock()
+	if was {
+		return nil
+	}
+	rt.users.Wait()
+	for _, m := range rt.models {
+		m.checkScores(true)
+		m.close()
+	}
+	return nil
+}
+
+// use counts a call in; the caller calls rt.users.Done unless it fails.
+func (rt *Runtime) use() error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.closed {
+		return ErrClosed
+	}
+	rt.users.Add(1)
+	return nil
+}
+
+func (rt *Runtime) event(e Event) {
+	if rt.cfg.OnEvent == nil {
+		return
+	}
+	e.Time = time.Now()
+	rt.events.Lock()
+	defer rt.events.Unlock()
+	rt.cfg.OnEvent(e)
+}
+
+func (rt *Runtime) warn(model, source, text string) {
+	if model != "" {
+		text = fmt.Sprintf("model %s: %s", model, text)
+	}
+	rt.log.Warn(text)
+	rt.event(Event{Kind: "warning", Model: model, Source: source, Text: text})
+}

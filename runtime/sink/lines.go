@@ -1,0 +1,104 @@
+// Package sink writes what a run finds: results as JSON lines, annotated pictures and clips. A fault
+// of a sink is reported and counted; it does not end the run.
+package sink
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	eyas "github.com/eyas-edge/eyas/runtime"
+)
+
+// Lines writes one JSON line per result and event. Each line is one write, so that a reader never
+// sees half of one. It is not for several goroutines at once.
+type Lines struct {
+	w       io.Writer
+	file    *os.File // nil for a stream
+	maxSize int64
+	size    int64 // of the file, up to the last whole line
+	buf     []byte
+	failed  error
+	lost    uint64
+}
+
+// NewLines writes to a stream, such as standard output.
+func NewLines(w io.Writer) *Lines { return &Lines{w: w} }
+
+// OpenLines writes to a new file. When the next line would make it larger than maxSize bytes
+// the file gets the suffix .1, replacing an older one, and a new one begins; 0 for no limit.
+func OpenLines(path string, maxSize int64) (*Lines, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("write results: %w", err)
+	}
+	return &Lines{w: f, file: f, maxSize: maxSize}, nil
+}
+
+// Result writes a result. After an error the writer goes on with the next line.
+func (l *Lines) Result(r *eyas.Result) error {
+	l.buf = append(r.AppendJSON(l.buf[:0]), '\n')
+	return l.write()
+}
+
+// Event writes an event.
+func (l *Lines) Event(e *eyas.Event) error {
+	l.buf = append(e.AppendJSON(l.buf[:0]), '\n')
+	return l.write()
+}
+
+// Lost returns the number of lines that could not be written.
+func (l *Lines) Lost() uint64 { return l.lost }
+
+// Close closes the file; a stream stays open.
+func (l *Lines) Close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+// write writes the buffer. The first error of a row of errors is returned, so that a full disk is
+// said once and not for every line.
+func (l *Lines) write() error {
+	err := l.rotate()
+	if err == nil {
+		_, err = l.w.Write(l.buf)
+	}
+	if err == nil {
+		l.size += int64(len(l.buf))
+		l.failed = nil
+		return nil
+	}
+	l.lost++
+	if l.file != nil {
+		// Part of the line may be there: a full disk takes what fits. Cut it off, so that later lines
+		// stand alone.
+		if l.file.Truncate(l.size) == nil {
+			l.file.Seek(l.size, io.SeekStart)
+		}
+	}
+	first := l.failed == nil
+	l.failed = err
+	if !first {
+		return nil
+	}
+	return fmt.Errorf("write results: %w; the run goes on", err)
+}
+
+func (l *Lines) rotate() error {
+	if l.file == nil || l.maxSize <= 0 || l.size == 0 || l.size+int64(len(l.buf)) <= l.maxSize {
+		return nil
+	}
+	path := l.file.Name()
+	if err := os.Rename(path, path+".1"); err != nil {
+		return err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	l.file.Close()
+	l.w, l.file, l.size = f, f, 0
+	return nil
+}

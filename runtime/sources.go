@@ -1,0 +1,33 @@
+package runtime
+
+import (
+	"errors"
+
+	"github.com/eyas-edge/eyas/camera"
+)
+
+// OpenSources opens the sources of the configuration, in order. Sources that cannot be opened are
+// left out; the error joins what is wrong with each.
+func (c *Config) OpenSources() ([]camera.Source, error) {
+	options := []camera.Option{
+		camera.MaxPixels(c.MaxPixels), camera.Every(c.Every), camera.MaxFrames(c.Frames), camera.Logger(c.Logger),
+	}
+	if c.Realtime {
+		options = append(options, camera.Realtime())
+	}
+	var sources []camera.Source
+	var failed []error
+	for _, s := range c.Sources {
+		spec := s.URL
+		if s.Name != "" {
+			spec = s.Name + "=" + s.URL
+		}
+		source, err := camera.Open(spec, options...)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		sources = append(sources, source)
+	}
+	return sources, errors.Join(failed...)
+}
