@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,6 +104,12 @@ func TestBuiltHeads(t *testing.T) {
 		{name: "two classes", out: list(f32("o", 1, 6, 8400)), family: "yolov8", head: decode.Head{Kind: decode.ClassOnly, Classes: 2}, warning: "class names"},
 		{name: "yolov8 transposed", out: list(f32("o", 1, 8400, 84)), family: "yolov8",
 			head: decode.Head{Kind: decode.ClassOnly, Classes: 80, Transposed: true}},
+		{name: "16 classes by their names", meta: names(16), out: list(f32("o", 1, 8400, 20)), family: "yolov8",
+			head: decode.Head{Kind: decode.ClassOnly, Classes: 16, Transposed: true}},
+		{name: "15 classes by their names", meta: names(15), out: list(f32("o", 1, 8400, 20)), family: "yolox",
+			head: decode.Head{Kind: decode.YOLOX, Classes: 15, Strides: []int{8, 16, 32}}},
+		{name: "final boxes and masks", meta: names(80), out: list(f32("o", 1, 300, 38), f32("p", 1, 32, 160, 160)), family: "yolov10",
+			head: decode.Head{Kind: decode.EndToEnd, Masks: 32}},
 		{name: "yolox by its class count", out: list(f32("o", 1, 8400, 85)), family: "yolox", head: cocoYOLOX},
 		{name: "yolox of the 0.1 era", opt: Options{Family: "yolox-0.1"}, out: list(f32("o", 1, 8400, 85)), family: "yolox-0.1", head: cocoYOLOX},
 		{name: "yolov5 with one class", out: list(f32("o", 1, 25200, 6)), family: "yolov5", head: decode.Head{Kind: decode.Objectness, Classes: 1},
@@ -224,6 +231,50 @@ func TestRefusals(t *testing.T) {
 			_, err := New(build(t, c.meta, c.in, c.out), "", c.opt)
 			wantError(t, err, c.want...)
 		})
+	}
+}
+
+// Whatever the shapes, the answer is a head that the decoder takes or one line.
+func TestAnyShapes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	sizes := []int{-1, 0, 1, 3, 4, 5, 6, 7, 13, 20, 32, 40, 56, 80, 84, 85, 112, 116, 169, 255, 300, 416, 640, 676, 2704, 3549, 8400, 25200}
+	shape := func(name string, rank int) onnx.ValueInfo {
+		v := onnx.ValueInfo{Name: name, HasShape: rank > 0, Type: []tensor.Type{tensor.Float32, tensor.Float16, tensor.Int64, tensor.Uint8}[r.IntN(4)]}
+		for range rank {
+			v.Shape = append(v.Shape, onnx.Dim{Size: sizes[r.IntN(len(sizes))]})
+		}
+		return v
+	}
+	taken := 0
+	for range 20000 {
+		g := &onnx.Graph{Inputs: []onnx.ValueInfo{{Name: "images", HasShape: true, Type: tensor.Float32, Shape: []onnx.Dim{{Size: 1}, {Size: 3},
+			{Size: 640 - 224*r.IntN(2)}, {Size: 640 - 224*r.IntN(2)}}}}}
+		if r.IntN(4) == 0 {
+			g.Inputs = append(g.Inputs[r.IntN(2):], shape("x", r.IntN(6)))
+		}
+		n := onnx.Node{Op: "Head", Domain: "test"}
+		for i := range 1 + r.IntN(8) {
+			o := shape(fmt.Sprintf("o%d", i), r.IntN(6))
+			n.Outputs = append(n.Outputs, o.Name)
+			g.Outputs = append(g.Outputs, o)
+		}
+		g.Nodes = []onnx.Node{n}
+		o := Options{}
+		if r.IntN(2) == 0 {
+			o.Family = Families()[r.IntN(len(Families()))]
+		}
+		m, err := New(&onnx.Model{Graph: g, Opsets: map[string]int64{"": 17}}, "", o)
+		if err != nil {
+			wantError(t, err)
+			continue
+		}
+		taken++
+		if _, err := decode.New(m.Head); err != nil {
+			t.Fatalf("%v for %s: %v", m.Head, values(g.Outputs), err)
+		}
+	}
+	if taken == 0 {
+		t.Error("no model was taken")
 	}
 }
 

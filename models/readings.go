@@ -225,8 +225,8 @@ func (l *loader) unknown(all []reading) error {
 	}
 	var flags []string
 	for _, r := range all {
-		if f := "--family " + r.families[0]; r.foreign == "" && !slices.Contains(flags, f) {
-			flags = append(flags, f)
+		if r.foreign == "" && !slices.Contains(flags, "--family "+r.families[0]) {
+			flags = append(flags, "--family "+r.families[0])
 		}
 	}
 	switch {
