@@ -273,7 +273,7 @@ func TestWebPFaults(t *testing.T) {
 }
 
 // FuzzDecode checks that any bytes give a frame of the size that the headers say, or one
-// line, within small limits.
+// line, within small limits; and that libturbojpeg refuses nothing that image/jpeg decodes.
 func FuzzDecode(f *testing.F) {
 	scene := testpic.Scene(24, 17)
 	for o := range 3 {
@@ -300,10 +300,19 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
+	for _, c := range coded {
+		f.Add(c.encode(21, 13))
+	}
+	limits := Limits{MaxPixels: 1 << 14, MaxBytes: 4 << 20}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w, h, sizeErr := Size(data)
-		fr, err := Decode(data, Limits{MaxPixels: 1 << 14, MaxBytes: 4 << 20})
+		fr, err := Decode(data, limits)
+		forceGo = true
+		_, goErr := Decode(data, limits)
+		forceGo = false
 		switch {
+		case err != nil && goErr == nil:
+			t.Errorf("%s alone says %q", JPEGDecoder(), err)
 		case err != nil:
 			if bytes.ContainsAny([]byte(err.Error()), "\n\r") {
 				t.Errorf("error of several lines: %q", err)

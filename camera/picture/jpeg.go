@@ -10,6 +10,26 @@ import (
 	"io"
 )
 
+// Application segments that say how to take the components: JFIF three as YCbCr and one as
+// grey, Adobe's transform 0 three as RGB and four as CMYK.
+const (
+	jfifMark  = "\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00"
+	adobeMark = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
+)
+
+// forceGo keeps libturbojpeg out; tests set it.
+var forceGo bool
+
+// JPEGDecoder says what decodes JPEGs: "libturbojpeg at PATH", the system's library, which is
+// loaded by the first call or picture; or "go", which is package image/jpeg, where there is no
+// such library, cgo is off, or the environment has EYAS_JPEG=go.
+func JPEGDecoder() string {
+	if !forceGo && turboPath() != "" {
+		return "libturbojpeg at " + turboPath()
+	}
+	return "go"
+}
+
 // jpegHeader reads a JPEG's size, orientation and what decoding it takes.
 func jpegHeader(data []byte) (header, error) {
 	f, err := scanJPEG(data, true)
@@ -19,7 +39,8 @@ func jpegHeader(data []byte) (header, error) {
 	if f.h == 0 {
 		return header{}, fmt.Errorf("the header says %dx0 pixels (a height given after the picture is not supported)", f.w)
 	}
-	return header{w: f.w, h: f.h, orientation: f.orientation, memory: f.memory()}, nil
+	// The file counts twice: libturbojpeg wants its segments in one piece.
+	return header{w: f.w, h: f.h, orientation: f.orientation, memory: f.memory() + float64(len(data))}, nil
 }
 
 // blocks returns the number of blocks of 8 x 8 samples, padded to whole units of all
@@ -36,25 +57,45 @@ func (f *jpegFile) blocks() int64 {
 	return int64((f.w+8*hMax-1)/(8*hMax)) * int64((f.h+8*vMax-1)/(8*vMax)) * int64(perUnit)
 }
 
-// subsampled says whether components differ in resolution.
-func (f *jpegFile) subsampled() bool {
-	for _, c := range f.comps {
+// usual returns the subsampling if it is one of those that every decoder has: chroma of factors
+// 1x1 and luma of the ratio; a single component counts as 4:4:4.
+func (f *jpegFile) usual() (ratio image.YCbCrSubsampleRatio, ok bool) {
+	for _, c := range f.comps[1:] {
 		if c.h != 1 || c.v != 1 {
-			return true
+			return 0, false
 		}
 	}
-	return false
+	if len(f.comps) == 4 {
+		return 0, false
+	}
+	switch c := f.comps[0]; [2]byte{c.h, c.v} {
+	case [2]byte{1, 1}:
+		return image.YCbCrSubsampleRatio444, true
+	case [2]byte{2, 1}:
+		return image.YCbCrSubsampleRatio422, len(f.comps) > 1
+	case [2]byte{2, 2}:
+		return image.YCbCrSubsampleRatio420, len(f.comps) > 1
+	case [2]byte{1, 2}:
+		return image.YCbCrSubsampleRatio440, len(f.comps) > 1
+	case [2]byte{4, 1}:
+		return image.YCbCrSubsampleRatio411, len(f.comps) > 1
+	}
+	return 0, false
 }
 
-// memory returns the bytes of the decoded planes, and of the coefficients that a
-// progressive picture keeps until its last scan: package image/jpeg holds 4 bytes each.
+// memory returns the bytes of the decoded planes, and of the coefficients that a picture
+// of several scans keeps until its last one: package image/jpeg holds 4 bytes each, of
+// progressive pictures, libjpeg 2 of all.
 func (f *jpegFile) memory() float64 {
 	n := 64 * float64(f.blocks())
-	if f.sof == mSOF2 {
+	switch {
+	case f.sof == mSOF2:
 		n *= 5
+	case f.several:
+		n *= 3
 	}
-	if len(f.comps) == 4 { // interleaved once more
-		n += 4 * float64(f.w) * float64(f.h)
+	if _, ok := f.usual(); !ok { // interleaved once more, by both decoders before there is a frame
+		n += 5 * float64(f.w) * float64(f.h)
 	}
 	return n
 }
@@ -68,13 +109,11 @@ func jpegDecode(data []byte, _ header) (rowFunc, error) {
 	if err := f.complete(); err != nil {
 		return nil, err
 	}
-	m, err := jpeg.Decode(f.plain())
+	m, err := f.decode()
 	if err != nil {
-		return nil, f.explain(err)
+		return nil, err
 	}
 	switch m := m.(type) {
-	case *image.Gray:
-		return imageRows(m)
 	case *image.YCbCr:
 		convert := fromJFIF
 		if f.isRGB() {
@@ -84,7 +123,61 @@ func jpegDecode(data []byte, _ header) (rowFunc, error) {
 	case *image.CMYK:
 		return f.inks(m), nil
 	}
-	return nil, fmt.Errorf("unexpected %T", m)
+	return imageRows(m)
+}
+
+// decode decodes to planes, or to pixels where the components have to be brought together.
+// libturbojpeg goes first: it is what OpenCV and PIL decode with, sample for sample, while
+// image/jpeg's inverse DCT differs by up to 3 levels. Where it is content the picture is its.
+// Where it warns or fails, or is not there, image/jpeg decides whether the file is good and what the error is;
+// of a good file libturbojpeg's picture is used if there is one.
+func (f *jpegFile) decode() (image.Image, error) {
+	var m image.Image
+	if !forceGo {
+		var clean bool
+		if m, clean = f.turbo(); clean {
+			return m, nil
+		}
+	}
+	if err := f.beyondGo(); err != nil {
+		if m != nil {
+			return nil, errors.New("the data is broken")
+		}
+		return nil, err
+	}
+	var parts []io.Reader
+	for _, p := range f.plain(f.rawMark()) {
+		parts = append(parts, bytes.NewReader(p))
+	}
+	judged, err := jpeg.Decode(io.MultiReader(parts...))
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	if m == nil {
+		m = judged
+	}
+	return m, nil
+}
+
+// beyondGo names what image/jpeg gets wrong in scans of one of several components.
+func (f *jpegFile) beyondGo() error {
+	if !f.single {
+		return nil
+	}
+	hMax, vMax := byte(1), byte(1)
+	for _, c := range f.comps {
+		hMax, vMax = max(hMax, c.h), max(vMax, c.v)
+	}
+	if f.restarts && hMax*vMax > 1 { // it counts in units of all components
+		return errors.New("not supported: restart intervals in scans of one component: save the picture again")
+	}
+	for _, c := range f.comps { // it takes the picture's width for that of such a component
+		if c.h > 1 && c.h < hMax || c.v > 1 && c.v < vMax {
+			return fmt.Errorf("not supported: sampling factors of %dx%d beside %dx%d in scans of one component: save the picture again",
+				c.h, c.v, hMax, vMax)
+		}
+	}
+	return nil
 }
 
 // complete says what a picture lacks that the decoder would silently paint grey.
@@ -115,10 +208,6 @@ func (f *jpegFile) complete() error {
 	if 4*8*size < f.blocks() {
 		return io.ErrUnexpectedEOF
 	}
-	// image/jpeg counts restart intervals in units of all components in such scans, too.
-	if f.restarts && f.single && f.subsampled() {
-		return errors.New("restart intervals in scans of one component are not supported: save the picture again")
-	}
 	// One scan of everything is complete if the decoder gets to its end; cameras forget
 	// the end marker. With several scans nobody can say how many are missing.
 	if !f.end && (f.sof == mSOF2 || f.lastComps != len(f.comps)) {
@@ -127,23 +216,24 @@ func (f *jpegFile) complete() error {
 	return nil
 }
 
-// plain returns the file without what image/jpeg stumbles over or decides differently
-// from libjpeg: no metadata, no unknown segments, nothing after the end; the standard Huffman tables
-// if there are none (motion JPEG leaves them out); and markers that make it hand out the raw planes, JFIF
-// for three components and an Adobe CMYK mark for four.
-func (f *jpegFile) plain() io.Reader {
-	mark := []byte("\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00")
+// rawMark is what makes a decoder hand out the samples as they are stored.
+func (f *jpegFile) rawMark() string {
 	if len(f.comps) == 4 {
-		mark = []byte("\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00")
+		return adobeMark
 	}
-	parts := []io.Reader{bytes.NewReader([]byte{0xff, mSOI}), bytes.NewReader(mark)}
+	return jfifMark
+}
+
+// plain returns the pieces of a file that says mark about its colours, without what a decoder
+// may stumble over or decides differently from libjpeg: no metadata, no unknown segments, nothing
+// after the end; and with the standard Huffman tables if there are none (motion JPEG leaves them out).
+func (f *jpegFile) plain(mark string) [][]byte {
+	parts := [][]byte{{0xff, mSOI}, []byte(mark)}
 	if !f.huffman {
-		parts = append(parts, bytes.NewReader(standardTables()))
+		parts = append(parts, standardTables())
 	}
-	for _, k := range f.keep {
-		parts = append(parts, bytes.NewReader(k))
-	}
-	return io.MultiReader(append(parts, bytes.NewReader([]byte{0xff, mEOI}))...)
+	parts = append(parts, f.keep...)
+	return append(parts, []byte{0xff, mEOI})
 }
 
 // explain turns image/jpeg's error into ours: where the end marker is missing, the data

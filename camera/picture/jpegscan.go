@@ -45,6 +45,8 @@ type jpegFile struct {
 	jfif, adobe bool
 	transform   byte // Adobe's colour transform: 0 none, 1 YCbCr, 2 YCCK
 
+	several bool // of a header: its first scan leaves components to others
+
 	// Only after a scan of the whole file:
 	keep      [][]byte // the segments and scans that a decoder needs, in order
 	tables    byte     // quantisation tables defined, one bit each
@@ -52,7 +54,7 @@ type jpegFile struct {
 	scans     int
 	scanned   byte // components that occur in a scan, one bit each
 	lastComps int  // components in the last scan
-	restarts  bool // a restart interval is set
+	restarts  bool // a restart interval was set
 	single    bool // a scan holds one of several components
 	end       bool // the end-of-image marker was there
 }
@@ -84,6 +86,7 @@ func scanJPEG(data []byte, headOnly bool) (*jpegFile, error) {
 			return nil, errors.New("a scan comes before the frame header")
 		}
 		if m == mSOS && headOnly {
+			f.several = at+2 < len(data) && int(data[at+2]) < len(f.comps)
 			break
 		}
 		end, err := f.segment(data, at, m)
@@ -125,7 +128,7 @@ func (f *jpegFile) segment(data []byte, at int, m byte) (int, error) {
 	case m == mDQT:
 		f.quantisation(body)
 	case m == mDRI:
-		f.restarts = len(bytes.Trim(body, "\x00")) > 0
+		f.restarts = f.restarts || len(bytes.Trim(body, "\x00")) > 0
 	case m == mSOS:
 		if err := f.scan(body); err != nil {
 			return 0, err
@@ -186,6 +189,11 @@ func (f *jpegFile) frame(m byte, b []byte) error {
 		k := component{id: c[0], h: c[1] >> 4, v: c[1] & 15, table: c[2]}
 		if k.h < 1 || k.h > 4 || k.v < 1 || k.v > 4 || k.table > 3 {
 			return errors.New("the frame header is broken: bad sampling factors or table")
+		}
+		for _, other := range f.comps {
+			if other.id == k.id {
+				return errors.New("the frame header is broken: two components of one name")
+			}
 		}
 		f.comps = append(f.comps, k)
 	}

@@ -79,6 +79,15 @@ func FFmpeg(t testing.TB) string {
 	return path
 }
 
+// Require goes on if something is there, else it skips the test or fails it, by the rule of
+// this package. what is the line that says what is missing.
+func Require(t testing.TB, there bool, what string) {
+	t.Helper()
+	if !there {
+		missing(t, what)
+	}
+}
+
 // missing skips the test, or fails it where everything has to be there.
 func missing(t testing.TB, what string) {
 	t.Helper()

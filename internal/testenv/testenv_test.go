@@ -35,6 +35,8 @@ func TestHelpers(t *testing.T) {
 		{"library's directory", "EYAS_ORT_LIB", filepath.Dir(lib), Library, lib},
 		{"no library", "EYAS_ORT_LIB", empty, Library, ""},
 		{"no ffmpeg", "PATH", empty, FFmpeg, ""},
+		{"required", "PATH", "", func(t testing.TB) string { Require(t, true, ""); return "x" }, "x"},
+		{"required and missing", "PATH", "", func(t testing.TB) string { Require(t, false, ""); return "" }, ""},
 	} {
 		var skipped bool
 		t.Run(c.name, func(t *testing.T) {
