@@ -32,11 +32,16 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, d := range res.Detections {
-		fmt.Printf("%s in the left half: %v\n", d.Class, d.Box[2] < float32(res.Width)/2)
+		inside := d.Box[0] >= 0 && d.Box[2] <= float32(res.Width)
+		fmt.Println(d.Class, d.Score > 0.5, inside)
 	}
+	// Output:
+	// face true true
+	// face true true
+	// face true true
 }
 
-// A source: here the test pattern; a clip, a folder or a camera is opened the same way.
+// A clip; a folder or a camera is opened the same way.
 func ExampleRuntime_Stream() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -46,7 +51,7 @@ func ExampleRuntime_Stream() {
 	}
 	defer rt.Close()
 
-	clip, err := camera.Open("gate=test:pattern?size=640x480&fps=25&frames=3")
+	clip, err := camera.Open("gate=" + clipFile) // three frames at 25 a second
 	if err != nil {
 		log.Fatal(err)
 	}
