@@ -7,6 +7,10 @@
 // interpolated and converted as libjpeg does by default, WebP as libwebp does. EXIF orientation is
 // applied; colour profiles and gamma are not.
 //
+// JPEGs are decoded by the system's libturbojpeg where there is one, and then every sample
+// is libjpeg's; else by package image/jpeg, which is off by up to 3 levels before the colour conversion.
+// EYAS_JPEG=go in the environment chooses the latter.
+//
 // Limits are checked against the headers before anything is allocated for pixels, and a
 // file that ends too early is an error, never a half-grey picture.
 package picture

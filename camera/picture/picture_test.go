@@ -80,7 +80,7 @@ func TestLimits(t *testing.T) {
 	refuse(t, head, Limits{}, "the file is truncated")
 	// libjpeg keeps them, 2 bytes each, of any picture that takes several scans.
 	head = append(head, "\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00"...)
-	refuse(t, head, Limits{MaxBytes: 600 << 20}, "7750x7750 needs 687 MiB")
+	refuse(t, head, Limits{MaxBytes: 600 << 20}, "7750x7750 needs 688 MiB")
 }
 
 func TestReadFile(t *testing.T) {
