@@ -24,7 +24,7 @@ fetch: ## put ONNX Runtime, the face model and photos into .deps, once
 	@go run ./hack/fetch
 
 setup: fetch
-	@hack/need ffmpeg || echo "make: going on without ffmpeg, tests of clips will skip" >&2
+	@hack/need ffmpeg libturbojpeg || echo "make: going on without, tests of clips or of exact JPEG samples will skip" >&2
 
 test: setup ## run every test
 	go test -timeout $(TIMEOUT) ./...
