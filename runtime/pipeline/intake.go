@@ -66,7 +66,11 @@ func Start(ctx context.Context, sources []camera.Source) *Intake {
 }
 
 func (in *Intake) add(f *feed) {
-	f.in, f.queue, f.faults = in, make(chan Item, 1), make(chan Item, 8)
+	f.in, f.queue = in, make(chan Item, 1)
+	f.faults = f.queue // what goes wrong with a file is told between its neighbours
+	if f.live {
+		f.faults = make(chan Item, 8) // a newer frame must not push it out
+	}
 	in.feeds = append(in.feeds, f)
 }
 

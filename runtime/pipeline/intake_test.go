@@ -56,6 +56,31 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
+// What goes wrong with a file, and the end of a source, come where they happened.
+func TestFaultsKeepTheirPlace(t *testing.T) {
+	ctx := bounded(t)
+	mixed := func(ctx context.Context, sink camera.Sink) error {
+		for i := range 40 {
+			if i%2 == 0 {
+				sink.Fault(fmt.Errorf("bad %d", i))
+			} else if err := sink.Frame(ctx, grey(t, i, nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	in := Start(ctx, []camera.Source{fake{name: "a", run: mixed}, fake{name: "b", run: counting(t, 1)}})
+	defer in.Close()
+	for i := range 43 {
+		item, ok := in.Next(ctx)
+		fault := i < 40 && i%2 == 0
+		if !ok || (item.Err != nil) != fault || item.Ended != (i == 40 || i == 42) {
+			t.Fatalf("item %d is %+v, %v", i, item, ok)
+		}
+		item.Frame.Release()
+	}
+}
+
 // Files come whole and in order, one source after the other.
 func TestFilesKeepTheirOrder(t *testing.T) {
 	ctx := bounded(t)
