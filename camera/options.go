@@ -16,6 +16,7 @@ type options struct {
 	maxFrames int // 0: no limit
 	realtime  bool
 	buffers   int
+	name      string
 	log       *slog.Logger
 }
 
@@ -58,6 +59,11 @@ func Realtime() Option {
 // defaults to 8; they are made as they are needed.
 func Buffers(n int) Option {
 	return func(o *options) { o.buffers = max(n, 1) }
+}
+
+// Name names the source, whatever characters the name has: the text given to Open is then all WHAT.
+func Name(name string) Option {
+	return func(o *options) { o.name = name }
 }
 
 // Logger receives notes, for example about files that were skipped. Without one they are

@@ -40,7 +40,11 @@ func schemes() []scheme {
 // test:pattern?size=1280x720&fps=30&frames=300. ${VAR} is replaced by the environment
 // variable. Files must exist; they are read by Run. Errors are one line and hold no password.
 func Open(spec string, opts ...Option) (Source, error) {
-	name, what := splitName(spec)
+	o := collect(opts)
+	name, what := o.name, spec
+	if name == "" {
+		name, what = SplitName(spec)
+	}
 	if what == "" {
 		return nil, badSpec("source is empty: give a picture, folder, clip or camera")
 	}
@@ -48,7 +52,7 @@ func Open(spec string, opts ...Option) (Source, error) {
 	full, err := expand(what)
 	if err == nil {
 		var s Source
-		b := base{name: shown, opts: collect(opts)}
+		b := base{name: shown, opts: o}
 		if name != "" {
 			b.name = name
 		}
@@ -75,8 +79,9 @@ func open(b base, named bool, what string) (Source, error) {
 // nameRE is what a NAME looks like: no path, no URL.
 var nameRE = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.-]*$`)
 
-// splitName splits [NAME=]WHAT. A path that exists is never taken apart.
-func splitName(spec string) (name, what string) {
+// SplitName takes [NAME=]WHAT apart as Open does; name is "" where there is none. A path that exists is never
+// taken apart.
+func SplitName(spec string) (name, what string) {
 	name, what, ok := strings.Cut(spec, "=")
 	if !ok || !nameRE.MatchString(name) {
 		return "", spec

@@ -148,10 +148,19 @@ func (c *Config) Validate() error {
 		return bad("precision %q is not known: use auto, fp32, fp16 or int8", c.Precision)
 	case c.Threads < 0 || c.Threads > 1024:
 		return bad("threads %d is out of range: use 1 to 1024, or leave it out for the CPUs allowed", c.Threads)
-	case c.Lanes < 0 || c.Frames < 0 || c.Every < 0 || c.Duration < 0 || c.MaxPixels < 0:
-		return bad("lanes, frames, every, duration and max_pixels are not negative")
 	case c.SLO < 0 && c.SLO != NoSLO:
 		return bad("slo %v is negative: use a time such as 50ms, or none", c.SLO)
+	}
+	for _, n := range []struct {
+		key      string
+		negative bool
+	}{
+		{"lanes", c.Lanes < 0}, {"frames", c.Frames < 0}, {"every", c.Every < 0}, {"duration", c.Duration < 0},
+		{"max_pixels", c.MaxPixels < 0}, {"output.max_size", c.Output.MaxSize < 0},
+	} {
+		if n.negative {
+			return bad("%s is below zero: leave it out for the default", n.key)
+		}
 	}
 	for _, b := range c.Batch {
 		if b < 1 {
@@ -191,9 +200,9 @@ func (m ModelConfig) validate(key string) error {
 	case !(m.IoU >= 0 && m.IoU <= 1):
 		return fmt.Errorf("model %s: iou %v is out of range: use 0 to 1", key, m.IoU)
 	case m.MaxDet < 0:
-		return fmt.Errorf("model %s: max_det %d is negative", key, m.MaxDet)
+		return fmt.Errorf("model %s: max_det %d is below zero: leave it out for the default", key, m.MaxDet)
 	case m.Priority < 0 || m.MaxHold < 0:
-		return fmt.Errorf("model %s: priority and max_hold are not negative", key)
+		return fmt.Errorf("model %s: priority and max_hold cannot be below zero", key)
 	}
 	return nil
 }

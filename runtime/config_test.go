@@ -53,9 +53,10 @@ func TestConfigErrorsSayWhere(t *testing.T) {
 		"unknown key":        {"version: 1\nmodel: {}\n", `2:1: unknown field "model"`},
 		"unknown nested key": {"models:\n  a: {path: x, confidence: 1}\n", `2:16: unknown field "confidence"`},
 		"unknown source key": {"sources:\n  a:\n    uri: x\n", `3:5: unknown field "uri"`},
-		"bad duration":       {"slo: fast\n", `time "fast" is not understood`},
-		"bad size":           {"budget: lots\n", `size "lots" is not understood`},
-		"wrong type":         {"threads: many\n", "1:10:"},
+		"bad duration":       {"ep: cpu\nslo: fast\n", `2:6: time "fast" is not understood`},
+		"bad size":           {"budget: lots\n", `1:9: size "lots" is not understood`},
+		"wrong type":         {"threads: many\n", `1:10: "many" is not a whole number`},
+		"list for text":      {"sources:\n  a: {url: [x]}\n", `2:12: "[" is not a text`},
 		"not YAML":           {"models: [\n", "1:"},
 		"empty":              {"\n", "1:1: the file is empty"},
 	} {
@@ -121,6 +122,38 @@ func TestConfigRoundTrip(t *testing.T) {
 	c.Sources[1].URL = "rtsp://host/x"
 	if diff := cmp.Diff(c, back, cmp.Comparer(func(a, b func(Event)) bool { return a == nil && b == nil })); diff != "" {
 		t.Errorf("%s\nwritten:\n%s", diff, text)
+	}
+}
+
+// Sources that were given without a name come back without one, and a name may hold any characters.
+func TestSourceNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, file := range []string{"a.gif", "b=c.gif"} {
+		if err := os.WriteFile(file, []byte("GIF89a"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := Config{Sources: Sources{{URL: "a.gif"}, {URL: "*.gif"}, {URL: "b=c.gif"}, {Name: "front door/2", URL: "a.gif"}}}
+	want := []string{"a.gif", "*.gif", "b=c.gif", "front door/2"}
+	for range 2 {
+		sources, err := c.OpenSources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range sources {
+			got = append(got, s.Name())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		text, err := c.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = ParseConfig(text); err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
 
 	"github.com/eyas-edge/eyas/camera"
 )
@@ -17,7 +19,8 @@ import (
 // maxConfigBytes bounds a configuration file: a file beyond it is no configuration.
 const maxConfigBytes = 1 << 20
 
-// LoadConfig reads and validates a configuration file. Errors carry the file, line and column.
+// LoadConfig reads a configuration file and checks its form; Validate checks the rest. Errors carry the file,
+// line and column.
 func LoadConfig(path string) (Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -56,14 +59,49 @@ func unmarshalStrict(data []byte, v any) (err error) {
 	}
 	err = yaml.UnmarshalWithOptions(data, v, yaml.Strict(), yaml.CustomUnmarshaler(unmarshalDuration))
 	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
+	var wrong *yaml.TypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong) && wrong.Token != nil:
+		p := wrong.Token.Position
+		return fmt.Errorf("%d:%d: %q is not %s", p.Line, p.Column, wrong.Token.Value, kindOf(wrong.DstType))
+	case errors.As(err, &at) && at.GetToken() != nil:
 		p := at.GetToken().Position
 		return fmt.Errorf("%d:%d: %s", p.Line, p.Column, oneLine(at.GetMessage()))
 	}
-	if err != nil {
-		return fmt.Errorf("1:1: %s", oneLine(err.Error()))
+	line, column := find(data, err.Error())
+	return fmt.Errorf("%d:%d: %s", line, column, oneLine(err.Error()))
+}
+
+// kindOf says in words what a value has to be.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a group of keys"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
 	}
-	return nil
+	return "a number"
+}
+
+// find returns where the value stands that a message quotes: the YAML package loses the place of a
+// value that our own types refuse.
+func find(data []byte, message string) (line, column int) {
+	_, rest, _ := strings.Cut(message, `"`)
+	value, _, _ := strings.Cut(rest, `"`)
+	for _, t := range lexer.Tokenize(string(data)) {
+		if t.Value == value && value != "" {
+			return t.Position.Line, t.Position.Column
+		}
+	}
+	return 1, 1
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -131,6 +169,7 @@ func (s Sources) MarshalYAML() (any, error) {
 	return order, nil
 }
 
+// key is the source's key in a file: its name, or for want of one its URL without password.
 func (s SourceConfig) key() string {
 	if s.Name != "" {
 		return s.Name

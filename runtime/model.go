@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -66,8 +67,16 @@ func (rt *Runtime) read(key string, cfg ModelConfig) (*Model, error) {
 
 // resolve returns the file of a MODEL: a path, or the name of a pulled model.
 func resolve(model string) (string, error) {
-	if _, err := os.Stat(model); err == nil || strings.HasSuffix(model, ".onnx") || strings.ContainsRune(model, '/') {
-		return model, nil // models.Load says what is wrong with a path
+	_, err := os.Stat(model)
+	if err == nil {
+		return model, nil
+	}
+	if strings.HasSuffix(model, ".onnx") || strings.ContainsRune(model, '/') {
+		var file *fs.PathError
+		if errors.As(err, &file) {
+			err = file.Err // the path stands before it already
+		}
+		return "", as(ErrModel, fmt.Errorf("model %s: %w: name an .onnx file, or one of eyas pull --list", model, err))
 	}
 	if path, ok := catalog.Find(model); ok {
 		return path, nil

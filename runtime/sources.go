@@ -18,11 +18,11 @@ func (c *Config) OpenSources() ([]camera.Source, error) {
 	var sources []camera.Source
 	var failed []error
 	for _, s := range c.Sources {
-		spec := s.URL
-		if s.Name != "" {
-			spec = s.Name + "=" + s.URL
+		own := options[:len(options):len(options)]
+		if s.Name != "" && s.Name != camera.Redact(s.URL) { // a key that is the URL is no name: see key
+			own = append(own, camera.Name(s.Name))
 		}
-		source, err := camera.Open(spec, options...)
+		source, err := camera.Open(s.URL, own...)
 		if err != nil {
 			failed = append(failed, err)
 			continue
