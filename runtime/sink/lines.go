@@ -17,6 +17,7 @@ type Lines struct {
 	file    *os.File // nil for a stream
 	maxSize int64
 	size    int64 // of the file, up to the last whole line
+	torn    bool  // a stream holds part of a line
 	buf     []byte
 	failed  error
 	lost    uint64
@@ -63,7 +64,7 @@ func (l *Lines) Close() error {
 func (l *Lines) write() error {
 	err := l.rotate()
 	if err == nil {
-		_, err = l.w.Write(l.buf)
+		err = l.put()
 	}
 	if err == nil {
 		l.size += int64(len(l.buf))
@@ -71,19 +72,32 @@ func (l *Lines) write() error {
 		return nil
 	}
 	l.lost++
-	if l.file != nil {
-		// Part of the line may be there: a full disk takes what fits. Cut it off, so that later lines
-		// stand alone.
-		if l.file.Truncate(l.size) == nil {
-			l.file.Seek(l.size, io.SeekStart)
-		}
-	}
 	first := l.failed == nil
 	l.failed = err
 	if !first {
 		return nil
 	}
 	return fmt.Errorf("write results: %w; the run goes on", err)
+}
+
+// put writes the buffer so that later lines stand alone if only part of it gets there: a full disk
+// takes what fits. In a file the part is cut off, in a stream its line is ended.
+func (l *Lines) put() error {
+	if l.torn {
+		if _, err := l.w.Write([]byte{'\n'}); err != nil {
+			return err
+		}
+		l.torn = false
+	}
+	n, err := l.w.Write(l.buf)
+	switch {
+	case err == nil:
+	case l.file == nil:
+		l.torn = n > 0
+	case l.file.Truncate(l.size) == nil:
+		_, _ = l.file.Seek(l.size, io.SeekStart) // the error to tell is that of the write
+	}
+	return err
 }
 
 func (l *Lines) rotate() error {

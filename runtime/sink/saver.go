@@ -17,12 +17,18 @@ import (
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
-// closeWithin bounds the finishing of a clip, so that a signal ends the process in time.
-const closeWithin = time.Second
+const (
+	// stopWithin bounds the finishing of clips once the run was told to stop.
+	stopWithin = time.Second
+	// closeWithin bounds it at a run's own end: the encoder may have two seconds of pictures before it,
+	// which takes a small board a while.
+	closeWithin = time.Minute
+)
 
 // Saver writes annotated pictures and clips into a folder: NAME.jpg or NAME.png for a picture, NAME.mp4
-// for a clip or a live source. The boxes of all models go on one picture. Results must carry their
-// pictures (Config.Pictures). It is not for several goroutines at once.
+// for a clip or a live source; NAME-annotated where the source itself lies in that folder. The boxes
+// of all models go on one picture. Results must carry their pictures (Config.Pictures). It is
+// not for several goroutines at once.
 type Saver struct {
 	dir    string
 	log    *slog.Logger
@@ -36,6 +42,7 @@ type Saver struct {
 type saved struct {
 	source string
 	frame  uint64
+	model  string        // the last one that looked at it
 	time   time.Duration // in the clip
 	moving bool
 	boxes  []annotate.Box
@@ -57,11 +64,13 @@ func NewSaver(dir string, log *slog.Logger) (*Saver, error) {
 }
 
 // Result draws a result. The picture is written when the next one begins, since other models may have
-// boxes for it.
-func (s *Saver) Result(r *eyas.Result) error {
+// boxes for it. Once ctx has ended a stalled encoder is not waited for.
+func (s *Saver) Result(ctx context.Context, r *eyas.Result) error {
 	var err error
-	if s.open == nil || s.open.source != r.Source || s.open.frame != r.Frame {
-		err = s.flush()
+	// Models come in the order of their keys: an earlier or equal one begins another picture, as when
+	// the same file is given twice.
+	if s.open == nil || s.open.source != r.Source || s.open.frame != r.Frame || s.open.model >= r.Model {
+		err = s.flush(ctx)
 		if s.canvas, err = join(err)(annotate.Picture(s.canvas, r.Picture)); s.canvas == nil {
 			s.open = nil
 			return err
@@ -71,6 +80,7 @@ func (s *Saver) Result(r *eyas.Result) error {
 			s.open.time, s.open.moving = time.Duration(r.Captured.UnixNano()), true
 		}
 	}
+	s.open.model = r.Model
 	for _, d := range r.Detections {
 		s.open.boxes = append(s.open.boxes, annotate.Box{Rect: d.Box, Class: d.ClassID, Label: annotate.Label(d.Class, d.Score)})
 	}
@@ -83,7 +93,7 @@ func join(earlier error) func(*image.RGBA, error) (*image.RGBA, error) {
 }
 
 // flush writes the open picture.
-func (s *Saver) flush() error {
+func (s *Saver) flush(ctx context.Context) error {
 	p := s.open
 	s.open = nil
 	if p == nil {
@@ -95,27 +105,20 @@ func (s *Saver) flush() error {
 		if strings.EqualFold(filepath.Ext(p.source), ".png") {
 			ext = ".png"
 		}
-		if err := annotate.Save(s.path(p.source, ext), s.canvas); err != nil {
-			return fmt.Errorf("save %s: %w", p.source, err)
-		}
-		return nil
+		return annotate.Save(s.path(p.source, ext), s.canvas)
 	}
-	if err := s.write(p); err != nil {
-		return fmt.Errorf("save %s: %w", p.source, err)
-	}
-	return nil
+	return s.write(ctx, p)
 }
 
 // write appends a picture to its source's clip. A clip that failed is said once and left alone.
-func (s *Saver) write(p *saved) error {
-	ctx := context.Background()
+func (s *Saver) write(ctx context.Context, p *saved) error {
 	size := s.canvas.Bounds().Size()
 	c := s.clips[p.source]
 	if c == nil {
 		c = &clip{start: p.time, w: size.X, h: size.Y}
 		s.clips[p.source] = c
 		var err error
-		if c.video, err = annotate.NewVideo(ctx, s.path(p.source, ".mp4"), size.X, size.Y, s.log); err != nil {
+		if c.video, err = annotate.NewVideo(context.WithoutCancel(ctx), s.path(p.source, ".mp4"), size.X, size.Y, s.log); err != nil {
 			return err
 		}
 	}
@@ -123,25 +126,27 @@ func (s *Saver) write(p *saved) error {
 		return nil
 	}
 	if c.w != size.X || c.h != size.Y {
-		err := fmt.Errorf("the picture is now %dx%d instead of %dx%d: the clip ends here", size.X, size.Y, c.w, c.h)
-		return errors.Join(err, c.close())
+		err := fmt.Errorf("save %s: the picture is now %dx%d instead of %dx%d: the clip ends here", p.source, size.X, size.Y, c.w, c.h)
+		return errors.Join(err, c.close(ctx))
 	}
 	if err := c.video.Write(ctx, s.canvas, p.time-c.start); err != nil {
-		c.close()
+		_ = c.close(ctx) // says the same
 		return err
 	}
 	return nil
 }
 
-func (c *clip) close() error {
+// close finishes the clip, with little time once ctx has ended.
+func (c *clip) close(ctx context.Context) error {
 	if c.video == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopWithin, cancel) })()
 	v := c.video
 	c.video = nil
-	return v.Close(ctx)
+	return v.Close(bounded)
 }
 
 // path returns a file in the folder that no other source has: the second photo.jpg becomes
@@ -162,6 +167,9 @@ func (s *Saver) path(source, ext string) string {
 	if name == "" {
 		name = "picture"
 	}
+	if s.holds(source) {
+		name += "-annotated"
+	}
 	s.files[name+ext]++
 	if n := s.files[name+ext]; n > 1 {
 		name += "-" + strconv.Itoa(n)
@@ -169,14 +177,26 @@ func (s *Saver) path(source, ext string) string {
 	return filepath.Join(s.dir, name+ext)
 }
 
-// Close writes what is open and finishes the clips.
-func (s *Saver) Close() error {
-	err := s.flush()
-	for source, c := range s.clips {
-		if e := c.close(); e != nil {
-			err = errors.Join(err, fmt.Errorf("save %s: %w", source, e))
-		}
+// holds says whether a source lies in the folder: its own name would overwrite it, or its neighbour.
+func (s *Saver) holds(source string) bool {
+	if _, err := os.Stat(source); err != nil {
+		return false
+	}
+	own, err1 := os.Stat(s.dir)
+	beside, err2 := os.Stat(filepath.Dir(source))
+	return err1 == nil && err2 == nil && os.SameFile(own, beside)
+}
+
+// Close writes what is open and finishes the clips, all at once. It is quick once ctx has ended.
+func (s *Saver) Close(ctx context.Context) error {
+	errs := []error{s.flush(ctx)}
+	ends := make(chan error)
+	for _, c := range s.clips {
+		go func() { ends <- c.close(ctx) }()
+	}
+	for range s.clips {
+		errs = append(errs, <-ends)
 	}
 	clear(s.clips)
-	return err
+	return errors.Join(errs...)
 }
