@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/sys/unix"
 
 	"github.com/eyas-edge/eyas/camera"
 	eyas "github.com/eyas-edge/eyas/runtime"
@@ -21,6 +23,7 @@ const (
 	exitUsage   = 2
 	exitModel   = 3
 	exitMachine = 4
+	exitPipe    = 128 + int(syscall.SIGPIPE)
 )
 
 // commands is the command line.
@@ -39,12 +42,12 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	signals        *signals
+	lines          *lineWriter  // stderr, for lines
+	log            *slog.Logger // writes to lines; text until a command sets it up otherwise
 }
 
-// say writes one line for people.
-func (e *env) say(format string, args ...any) {
-	fmt.Fprintf(e.stderr, "eyas: "+format+"\n", args...)
-}
+// say writes an error as one line.
+func (e *env) say(err error) { e.log.Error(err.Error()) }
 
 // exitError is an error whose exit code is not that of its kind. An empty text prints nothing.
 type exitError struct {
@@ -76,6 +79,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "eyas:", err)
 		return exitUsage
 	}
+	e := &env{stdin: stdin, stdout: stdout, stderr: stderr, lines: &lineWriter{w: stderr}}
+	e.setLog("text", false)
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
@@ -84,17 +89,28 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "eyas: %v; see eyas --help\n", err)
+		e.say(fmt.Errorf("%w; see eyas --help", err))
 		return exitUsage
 	}
 	s := watchSignals()
 	defer s.stop()
-	e := &env{ctx: s.ctx, stdin: stdin, stdout: stdout, stderr: stderr, signals: s}
+	e.ctx, e.signals = s.ctx, s
 	err = command.Run(e)
+	if e.closedStdout(err) {
+		return exitPipe
+	}
 	if err != nil && err.Error() != "" {
-		e.say("%s", strings.ReplaceAll(err.Error(), "\n", " "))
+		e.say(err)
 	}
 	return exitCode(err)
+}
+
+// closedStdout says whether err is that nobody reads standard output any more, as after `| head`. That is
+// no fault to tell of.
+func (e *env) closedStdout(err error) bool {
+	var file *fs.PathError
+	out, ok := e.stdout.(*os.File)
+	return ok && errors.As(err, &file) && file.Path == out.Name() && errors.Is(file.Err, syscall.EPIPE)
 }
 
 func exitCode(err error) int {
@@ -114,59 +130,12 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// logger writes warnings to stderr in the format asked for.
-func (e *env) logger(format string, quiet bool) *slog.Logger {
-	level := slog.LevelInfo
-	if quiet {
-		level = slog.LevelError
-	}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(e.stderr, &slog.HandlerOptions{Level: level}))
-	}
-	return slog.New(&textHandler{w: e.stderr, level: level})
-}
-
-// textHandler writes a record as one plain line, as errors are written.
-type textHandler struct {
-	w     io.Writer
-	level slog.Level
-	attrs []slog.Attr
-}
-
-func (h *textHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
-
-func (h *textHandler) Handle(_ context.Context, r slog.Record) error {
-	var b strings.Builder
-	b.WriteString("eyas: ")
-	if r.Level == slog.LevelWarn {
-		b.WriteString("warning: ")
-	}
-	b.WriteString(strings.ReplaceAll(r.Message, "\n", " "))
-	attr := func(a slog.Attr) bool {
-		fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
-		return true
-	}
-	for _, a := range h.attrs {
-		attr(a)
-	}
-	r.Attrs(attr)
-	b.WriteByte('\n')
-	_, err := io.WriteString(h.w, b.String())
-	return err
-}
-
-func (h *textHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &textHandler{w: h.w, level: h.level, attrs: append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
-}
-
-func (h *textHandler) WithGroup(string) slog.Handler { return h }
-
 // terminal says whether w is a terminal.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0 && f.Name() != os.DevNull
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }

@@ -36,7 +36,8 @@ func (c *evalCmd) Run(e *env) error {
 	if c.COCO == "" && c.Data == "" {
 		return exitError{exitUsage, "eval: name the ground truth with --coco FILE or --data data.yaml"}
 	}
-	cfg := eyas.Config{MaxPixels: c.MaxPixels, Logger: e.logger(c.LogFormat, c.Quiet)}
+	e.setLog(c.LogFormat, c.Quiet)
+	cfg := eyas.Config{MaxPixels: c.MaxPixels, Logger: e.log}
 	c.engineFlags.apply(&cfg)
 	addModel(&cfg, c.Model)
 	for key, m := range cfg.Models {
@@ -78,10 +79,10 @@ func (c *evalCmd) truth(labels []string) (*eval.GroundTruth, error) {
 
 func (c *evalCmd) measure(e *env, model *eyas.Model, truth *eval.GroundTruth) error {
 	var bad int
-	out, progress, done := c.progress(e)
+	progress, done := c.progress(e)
 	res, err := model.Evaluate(e.ctx, truth, c.path, func(err error) {
 		bad++
-		fmt.Fprintf(out, "eyas: %v\n", err)
+		e.say(err)
 	}, progress)
 	done()
 	if sig := e.signals.received(); sig != 0 {
@@ -116,22 +117,24 @@ func (c *evalCmd) path(image eval.Image) string {
 }
 
 // progress shows a bar on a terminal. Errors go above it.
-func (c *evalCmd) progress(e *env) (io.Writer, func(done, total int), func()) {
+func (c *evalCmd) progress(e *env) (func(done, total int), func()) {
 	if c.Quiet || !terminal(e.stderr) {
-		return e.stderr, nil, func() {}
+		return nil, func() {}
 	}
 	bars := mpb.New(mpb.WithOutput(e.stderr), mpb.WithRefreshRate(150*time.Millisecond))
 	bar := bars.AddBar(0,
 		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d")),
 		mpb.AppendDecorators(decor.AverageETA(decor.ET_STYLE_GO)))
+	e.lines.to(bars)
 	var last int64
-	return bars, func(done, total int) {
+	return func(done, total int) {
 			last = int64(done)
 			bar.SetTotal(int64(total), false)
 			bar.SetCurrent(last)
 		}, func() {
 			bar.SetTotal(last, true)
 			bars.Wait()
+			e.lines.to(e.stderr)
 		}
 }
 

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/eyas-edge/eyas/camera"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
@@ -16,8 +18,8 @@ type modelFlags struct {
 	ImgSize    eyas.ImgSize `name:"imgsz" group:"model" placeholder:"N|HxW" help:"Input size of a model with dynamic axes (default: its metadata, else 640)."`
 	Labels     string       `group:"model" placeholder:"FILE" help:"Class names, one a line or YAML names."`
 	Family     string       `group:"model" placeholder:"NAME" help:"What the model is, where its shapes leave that open."`
-	Conf       float64      `group:"model" placeholder:"0.25" help:"Least score."`
-	IoU        float64      `name:"iou" group:"model" placeholder:"0.45" help:"Most overlap of two boxes (default: the family's)."`
+	Conf       share        `group:"model" placeholder:"0.25" help:"Least score."`
+	IoU        share        `name:"iou" group:"model" placeholder:"0.45" help:"Most overlap of two boxes (default: the family's)."`
 	MaxDet     int          `group:"model" placeholder:"300" help:"Most detections of a picture."`
 	Classes    []string     `group:"model" placeholder:"NAME,..." help:"Only these classes, by name or id."`
 	Agnostic   bool         `group:"model" help:"Suppress overlapping boxes across classes."`
@@ -28,8 +30,8 @@ func (f modelFlags) apply(m *eyas.ModelConfig) {
 	set(&m.ImgSize, f.ImgSize)
 	set(&m.Labels, f.Labels)
 	set(&m.Family, f.Family)
-	set(&m.Conf, f.Conf)
-	set(&m.IoU, f.IoU)
+	set(&m.Conf, float64(f.Conf))
+	set(&m.IoU, float64(f.IoU))
 	set(&m.MaxDet, f.MaxDet)
 	set(&m.Agnostic, f.Agnostic)
 	set(&m.MultiLabel, f.MultiLabel)
@@ -77,23 +79,23 @@ func (f memoryFlags) apply(c *eyas.Config) {
 }
 
 type timeFlags struct {
-	SLO      slo           `name:"slo" group:"time" placeholder:"50ms|none" help:"Limit on the time from capture to result, p99."`
-	Frames   int           `group:"time" placeholder:"N" help:"End each source after N frames."`
-	Duration time.Duration `group:"time" placeholder:"10s" help:"End after a time."`
-	Realtime bool          `group:"time" help:"Play clips at their own speed."`
-	Every    int           `group:"time" placeholder:"N" help:"Take every Nth frame."`
+	SLO      span `name:"slo" group:"time" placeholder:"50ms|none" help:"Limit on the time from capture to result, p99."`
+	Frames   int  `group:"time" placeholder:"N" help:"End each source after N frames."`
+	Duration span `group:"time" placeholder:"10s" help:"End after a time."`
+	Realtime bool `group:"time" help:"Play clips at their own speed."`
+	Every    int  `group:"time" placeholder:"N" help:"Take every Nth frame."`
 }
 
 func (f timeFlags) apply(c *eyas.Config) {
 	set(&c.SLO, time.Duration(f.SLO))
 	set(&c.Frames, f.Frames)
-	set(&c.Duration, f.Duration)
+	set(&c.Duration, time.Duration(f.Duration))
 	set(&c.Realtime, f.Realtime)
 	set(&c.Every, f.Every)
 }
 
 type outFlags struct {
-	Output    string `short:"o" group:"out" placeholder:"FILE" help:"Write the results here instead of standard output."`
+	Output    string `short:"o" group:"out" placeholder:"FILE" help:"Write the results here instead of standard output, which is -."`
 	Save      string `group:"out" placeholder:"DIR" help:"Write annotated pictures and clips."`
 	HTTP      string `name:"http" group:"out" placeholder:"ADDR" help:"Serve metrics and views."`
 	Events    bool   `group:"out" help:"Add event lines to the results."`
@@ -118,13 +120,25 @@ func set[T comparable](field *T, flag T) {
 	}
 }
 
-// slo is a duration or "none".
-type slo time.Duration
+// span is a duration or "none".
+type span time.Duration
 
-func (s *slo) UnmarshalText(text []byte) error {
+func (s *span) UnmarshalText(text []byte) error {
 	d, err := eyas.ParseDuration(string(text))
-	*s = slo(d)
+	*s = span(d)
 	return err
+}
+
+// share is a number above 0 and up to 1. A zero that was written would count as not given.
+type share float64
+
+func (s *share) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(v > 0 && v <= 1) {
+		return fmt.Errorf("%q is not a number above 0 and up to 1", text)
+	}
+	*s = share(v)
+	return nil
 }
 
 // configFlags are the flags of the commands that run models.
@@ -157,7 +171,8 @@ func (f *configFlags) config(sources []string) (eyas.Config, error) {
 		c.Sources = nil
 	}
 	for _, s := range sources {
-		c.Sources = append(c.Sources, eyas.SourceConfig{URL: s})
+		name, what := camera.SplitName(s)
+		c.Sources = append(c.Sources, eyas.SourceConfig{Name: name, URL: what})
 	}
 	for key, m := range c.Models {
 		f.modelFlags.apply(&m)

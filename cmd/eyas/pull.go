@@ -55,7 +55,7 @@ func (c *pullCmd) pull(e *env, name string) error {
 		return err
 	}
 	if !c.Quiet {
-		e.say("%s: %s, from %s, licence %s (%s)", name, entry.Description, entry.Origin, entry.License, entry.LicenseURL)
+		e.log.Info(fmt.Sprintf("%s: %s, from %s, licence %s (%s)", name, entry.Description, entry.Origin, entry.License, entry.LicenseURL))
 	}
 	_, err = fmt.Fprintln(e.stdout, paths[0])
 	return err

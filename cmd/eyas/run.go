@@ -31,7 +31,11 @@ func (c *runCmd) Run(e *env) error {
 		c.modelFlags.apply(&m)
 		cfg.Models["face"] = m
 	}
-	cfg.Logger = e.logger(c.LogFormat, c.Quiet)
+	e.setLog(c.LogFormat, c.Quiet)
+	cfg.Logger = e.log
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
 	if c.Check || c.PrintConfig {
 		return c.show(e, &cfg)
 	}
@@ -44,11 +48,8 @@ func (c *runCmd) Run(e *env) error {
 	return detect(e, cfg, c.Quiet)
 }
 
-// show validates the configuration and prints it if asked.
+// show prints the valid configuration if asked.
 func (c *runCmd) show(e *env, cfg *eyas.Config) error {
-	if err := cfg.Validate(); err != nil {
-		return err
-	}
 	if !c.PrintConfig {
 		return nil
 	}
@@ -65,29 +66,39 @@ type session struct {
 	cfg     eyas.Config
 	lines   *sink.Lines
 	saver   *sink.Saver // nil without --save
-	status  *status
 	failed  uint64
 	frames  uint64
 	objects uint64
+	deaf    error // nobody reads standard output any more
 }
 
 func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	start := time.Now()
-	if err := cfg.Validate(); err != nil {
-		return err
-	}
 	sources, bad := cfg.OpenSources()
-	for _, err := range unjoin(bad) {
-		if len(sources) == 0 || exitCode(err) != exitFailed {
-			return err // nothing to do, or bad usage: before anything is loaded
+	missing := unjoin(bad)
+	for _, err := range missing {
+		if exitCode(err) != exitFailed {
+			return err // bad usage: before anything is loaded
 		}
-		e.say("%v", err)
 	}
-	s := &session{e: e, cfg: cfg, failed: uint64(len(unjoin(bad))), status: newStatus(e, sources, quiet)}
+	s := &session{e: e, cfg: cfg}
+	for _, err := range missing {
+		s.fail(err)
+	}
+	if len(sources) == 0 {
+		return s.end(sources, nil)
+	}
 	if err := s.openSinks(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.closeSinks()) }()
+	defer func() {
+		if e := s.closeSinks(); e != nil {
+			s.fail(e)
+			if err == nil {
+				err = exitError{code: exitFailed}
+			}
+		}
+	}()
 
 	s.cfg.Pictures = s.saver != nil
 	if s.cfg.Output.Events {
@@ -97,23 +108,26 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	if err != nil {
 		return s.end(sources, err)
 	}
+	defer rt.Close()
+	for _, err := range missing {
+		s.event(eyas.Event{Kind: "source", Time: time.Now(), State: "failed", Text: err.Error()})
+	}
 	ctx := e.ctx
 	if cfg.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, cfg.Duration)
 		defer cancel()
 	}
-	err = s.stream(ctx, rt, sources)
-	s.status.close()
+	s.stream(ctx, rt, sources, newStatus(e, sources, quiet))
 	rt.Close() // says what only the end of a run shows
 	s.event(eyas.Event{Kind: "summary", Time: time.Now(), Frames: s.frames, Detections: s.objects, Failed: s.failed, Took: time.Since(start)})
-	return s.end(sources, err)
+	return s.end(sources, s.deaf)
 }
 
 func (s *session) openSinks() (err error) {
 	s.lines = sink.NewLines(s.e.stdout)
-	if s.cfg.Output.File != "" {
-		if s.lines, err = sink.OpenLines(s.cfg.Output.File, int64(s.cfg.Output.MaxSize)); err != nil {
+	if file := s.cfg.Output.File; file != "" && file != "-" {
+		if s.lines, err = sink.OpenLines(file, int64(s.cfg.Output.MaxSize)); err != nil {
 			return err
 		}
 	}
@@ -126,13 +140,14 @@ func (s *session) openSinks() (err error) {
 func (s *session) closeSinks() error {
 	err := s.lines.Close()
 	if s.saver != nil {
-		err = errors.Join(err, s.saver.Close())
+		err = errors.Join(err, s.saver.Close(s.e.ctx))
 	}
 	return err
 }
 
-// stream writes all results. It returns an error only if the results themselves cannot be written.
-func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera.Source) error {
+// stream writes all results, until nobody reads them any more.
+func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera.Source, status *status) {
+	defer status.close()
 	for res, err := range rt.Stream(ctx, sources...) {
 		if err != nil {
 			s.fail(err)
@@ -140,33 +155,39 @@ func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera
 		}
 		s.frames++
 		s.objects += uint64(len(res.Detections))
-		if err := s.lines.Result(res); err != nil {
-			if s.cfg.Output.File == "" {
-				return err // nobody reads standard output any more
-			}
-			s.fail(err)
-		}
+		s.wrote(s.lines.Result(res))
 		if s.saver != nil {
-			if err := s.saver.Result(res); err != nil {
+			if err := s.saver.Result(s.e.ctx, res); err != nil {
 				s.fail(err)
 			}
 		}
-		s.status.result(res)
+		status.result(res)
+		if s.deaf != nil {
+			return
+		}
 	}
-	return nil
 }
 
+// fail counts and says that something went wrong while the run goes on.
 func (s *session) fail(err error) {
 	s.failed++
-	s.status.line("eyas: %v", err)
+	s.e.say(err)
+}
+
+// wrote takes the outcome of writing a line.
+func (s *session) wrote(err error) {
+	switch {
+	case err == nil:
+	case s.e.closedStdout(err):
+		s.deaf = err
+	default:
+		s.fail(err)
+	}
 }
 
 func (s *session) event(e eyas.Event) {
-	if !s.cfg.Output.Events {
-		return
-	}
-	if err := s.lines.Event(&e); err != nil {
-		s.fail(err)
+	if s.cfg.Output.Events {
+		s.wrote(s.lines.Event(&e))
 	}
 }
 

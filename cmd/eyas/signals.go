@@ -17,12 +17,16 @@ type signals struct {
 	done   chan struct{}
 	mu     sync.Mutex
 	got    syscall.Signal
+	pipe   chan os.Signal
 }
 
 func watchSignals() *signals {
-	s := &signals{ch: make(chan os.Signal, 1), done: make(chan struct{})}
+	s := &signals{ch: make(chan os.Signal, 1), done: make(chan struct{}), pipe: make(chan os.Signal, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM)
+	// Caught and never looked at: a write to a closed standard output fails then, instead of ending the process
+	// before a recording is finished. Children start with the default again, which ignoring would not give them.
+	signal.Notify(s.pipe, syscall.SIGPIPE)
 	go func() {
 		defer close(s.done)
 		sig, ok := <-s.ch
@@ -46,6 +50,7 @@ func (s *signals) received() syscall.Signal {
 }
 
 func (s *signals) stop() {
+	signal.Stop(s.pipe)
 	signal.Stop(s.ch)
 	close(s.ch)
 	<-s.done

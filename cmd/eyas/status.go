@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 // status is what a person at a terminal sees: a line per picture, or a bar for folders and clips.
 // Away from a terminal it is silent but for errors.
 type status struct {
-	w       io.Writer
+	e       *env
 	summary bool // a line per picture
 	bars    *mpb.Progress
 	bar     *mpb.Bar
@@ -26,7 +25,7 @@ type status struct {
 }
 
 func newStatus(e *env, sources []camera.Source, quiet bool) *status {
-	s := &status{w: e.stderr, sources: sources}
+	s := &status{e: e, sources: sources}
 	if quiet || !terminal(e.stderr) {
 		return s
 	}
@@ -44,7 +43,7 @@ func newStatus(e *env, sources []camera.Source, quiet bool) *status {
 	s.bar = s.bars.AddBar(0,
 		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d")),
 		mpb.AppendDecorators(decor.AverageSpeed(0, "%.1f/s"), decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO)))
-	s.w = s.bars
+	e.lines.to(s.bars)
 	return s
 }
 
@@ -68,20 +67,16 @@ func (s *status) result(r *eyas.Result) {
 		s.bar.SetCurrent(s.done)
 	}
 	if s.summary {
-		s.line("%s: %dx%d %s (%.1f ms)", r.Source, r.Width, r.Height, count(r.Detections),
+		fmt.Fprintf(s.e.lines, "%s: %dx%d %s (%.1f ms)\n", r.Source, r.Width, r.Height, count(r.Detections),
 			(r.Timing.Pre+r.Timing.Infer+r.Timing.Post).Seconds()*1000)
 	}
-}
-
-// line prints above the bar, if there is one.
-func (s *status) line(format string, args ...any) {
-	fmt.Fprintln(s.w, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
 }
 
 func (s *status) close() {
 	if s.bars != nil {
 		s.bar.SetTotal(s.done, true)
 		s.bars.Wait()
+		s.e.lines.to(s.e.stderr)
 	}
 }
 
