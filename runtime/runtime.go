@@ -59,20 +59,15 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 }
 
 func (rt *Runtime) open(ctx context.Context) error {
-	for _, key := range slices.Sorted(maps.Keys(rt.cfg.Models)) {
-		m, err := rt.read(key, rt.cfg.Models[key])
-		if err != nil {
-			return err
-		}
-		rt.models = append(rt.models, m)
-		rt.byKey[key] = m
+	// The library takes a while to load: meanwhile the models are read.
+	loaded := make(chan error, 1)
+	go func() { loaded <- rt.load() }()
+	err := rt.readAll()
+	if failed := <-loaded; err == nil {
+		err = failed
 	}
-	found, err := ort.Find(rt.cfg.ORT)
 	if err != nil {
-		return as(ErrLibrary, err)
-	}
-	if rt.library, err = ort.Load(found.Path); err != nil {
-		return as(ErrLibrary, err)
+		return err
 	}
 	options := ort.Options{
 		EP: rt.cfg.EP, Device: rt.cfg.Device, Threads: rt.cfg.Threads,
@@ -87,6 +82,28 @@ func (rt *Runtime) open(ctx context.Context) error {
 		if err := m.start(options); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// load finds and loads ONNX Runtime.
+func (rt *Runtime) load() error {
+	found, err := ort.Find(rt.cfg.ORT)
+	if err == nil {
+		rt.library, err = ort.Load(found.Path)
+	}
+	return as(ErrLibrary, err)
+}
+
+// readAll finds out what the models are, in the order of their keys.
+func (rt *Runtime) readAll() error {
+	for _, key := range slices.Sorted(maps.Keys(rt.cfg.Models)) {
+		m, err := rt.read(key, rt.cfg.Models[key])
+		if err != nil {
+			return err
+		}
+		rt.models = append(rt.models, m)
+		rt.byKey[key] = m
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func kilobytes(s string) uint64 {
 type Locked struct {
 	Known      bool
 	Soft, Hard uint64 // bytes
-	Unlimited  bool   // the soft limit is none
+	Unlimited  bool   // the soft limit is none, or does not count for this process (CAP_IPC_LOCK)
 }
 
 // ReadLocked returns this process's limit on locked memory.
@@ -73,5 +73,12 @@ func ReadLocked() Locked {
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r) != nil {
 		return Locked{}
 	}
-	return Locked{Known: true, Soft: r.Cur, Hard: r.Max, Unlimited: r.Cur == unix.RLIM_INFINITY}
+	return Locked{Known: true, Soft: r.Cur, Hard: r.Max, Unlimited: r.Cur == unix.RLIM_INFINITY || mayIgnoreIt()}
+}
+
+// mayIgnoreIt says whether this process has CAP_IPC_LOCK, for which the limit does not count.
+func mayIgnoreIt() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_IPC_LOCK) != 0
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/eyas-edge/eyas/camera/picture"
 	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/internal/tensor"
 	"github.com/eyas-edge/eyas/models/catalog"
@@ -77,6 +78,7 @@ func Run(ctx context.Context, root, ortPath string) *Report {
 	r.system(root, gpu)
 	r.library(ortPath, gpu)
 	r.memory(root)
+	r.pictures()
 	r.tools(ctx)
 	r.models()
 	return r
@@ -154,7 +156,7 @@ func (r *Report) library(path string, gpu machine.GPU) {
 	if gpu.Present && !cuda {
 		do := "eyas pull onnxruntime:cuda12 (or cuda13, as your CUDA is)"
 		if gpu.Tegra {
-			do = "install NVIDIA's ONNX Runtime build for your JetPack, then name it with --ort: docs/models.md"
+			do = "install NVIDIA's ONNX Runtime build for your JetPack, then name it with --ort: see docs/engine.md"
 		}
 		r.add("gpu use", Error, "there is an NVIDIA GPU, and this ONNX Runtime library cannot use it", do)
 	}
@@ -220,6 +222,15 @@ func (r *Report) tools(ctx context.Context) {
 			r.add(t.Name, Warn, "not installed: clips cannot be opened", "apt-get install ffmpeg")
 		}
 	}
+}
+
+// pictures says which JPEG decoder is in use: quantised models see the difference.
+func (r *Report) pictures() {
+	if d := picture.JPEGDecoder(); d != "go" {
+		r.add("jpeg", OK, d, "")
+		return
+	}
+	r.add("jpeg", Warn, "Go's decoder: slower, and a quantised model may find a box more or less than elsewhere", "apt-get install libturbojpeg0")
 }
 
 func (r *Report) models() {

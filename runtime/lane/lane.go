@@ -26,12 +26,12 @@ type Lane struct {
 	sets    []*Set
 }
 
-// Open makes a lane of the session and runs each set once on a grey picture at the model's default
-// size, so that the first frame finds everything in place. turn is shared by lanes that must not
+// Open makes a lane of the session, binds its sets at the model's default size, and runs a grey picture, so
+// that the first frame finds everything in place. turn is shared by lanes that must not
 // run at the same time. The lane owns the session from then on.
 func Open(m *models.Model, session *ort.Session, turn *sync.Mutex) (*Lane, error) {
 	l := &Lane{model: m, session: session, turn: turn, free: make(chan *Set, Sets)}
-	for range Sets {
+	for i := range Sets {
 		d, err := decode.New(m.Head)
 		if err != nil {
 			l.Close()
@@ -39,7 +39,7 @@ func Open(m *models.Model, session *ort.Session, turn *sync.Mutex) (*Lane, error
 		}
 		s := &Set{lane: l, decoder: d}
 		l.sets = append(l.sets, s)
-		if err := s.warm(m.H, m.W); err != nil {
+		if err := s.warm(m.H, m.W, i == 0); err != nil {
 			l.Close()
 			return nil, err
 		}
@@ -165,7 +165,9 @@ func (s *Set) abort() {
 	}
 }
 
-func (s *Set) warm(h, w int) error {
+// warm binds a set, touches its input and, for one set of a lane, runs: what a first run sets up belongs to
+// the session that the sets share.
+func (s *Set) warm(h, w int, run bool) error {
 	if err := s.choose(h, w); err != nil {
 		return err
 	}
@@ -173,13 +175,14 @@ func (s *Set) warm(h, w int) error {
 	if err != nil {
 		return err
 	}
-	if s.at, err = s.now.fill(grey); err != nil {
+	if s.at, err = s.now.fill(grey); err != nil || !run {
 		return err
 	}
 	if err := s.Run(); err != nil {
 		return err
 	}
 	_, _, err = s.Decode(nil, decode.Options{Conf: 1, IoU: 1, MaxDet: 1})
+	s.decoder.Reset() // what a grey picture scores is no evidence
 	return err
 }
 
