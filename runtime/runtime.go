@@ -132,6 +132,14 @@ func (rt *Runtime) Library() (path, version string) {
 	return rt.library.Path(), rt.library.Version()
 }
 
+// Abort makes the runs that are under way fail soon, for an end that cannot wait for a slow model.
+// The runtime can only be closed after that.
+func (rt *Runtime) Abort() {
+	for _, m := range rt.models {
+		m.lane.Abort()
+	}
+}
+
 // Close waits for calls under way and frees everything. It may be called twice.
 func (rt *Runtime) Close() error {
 	rt.mu.Lock()
