@@ -58,6 +58,7 @@ type stream struct {
 // job is one frame with one step per model that looks at it, or the trouble of a source.
 type job struct {
 	item  pipeline.Item
+	frame bool   // the item is a frame, held still or not
 	head  Result // what the frame says of itself
 	steps []step
 	n     int // steps in use
@@ -148,8 +149,8 @@ func (s *stream) dispatch(ctx context.Context) {
 		}
 		select {
 		case j := <-s.spare:
-			j.item, j.n = item, 0
-			if item.Frame != nil {
+			j.item, j.n, j.frame = item, 0, item.Frame != nil
+			if j.frame {
 				j.head = header(item.Frame)
 				if j.head.Source == "" {
 					j.head.Source = s.sources[item.Source].Name()
@@ -180,7 +181,7 @@ func (s *stream) fill(ctx context.Context, j *job) {
 		s.runners[i] <- st
 	}
 	if !s.rt.cfg.Pictures {
-		j.item.Frame.Release() // the pixels are in the tensors: the source may have its buffer back
+		j.release() // the pixels are in the tensors: the source may have its buffer back
 	}
 }
 
@@ -207,7 +208,7 @@ func (s *stream) consume(yield func(*Result, error) bool) {
 // yieldJob yields what a job has to say, in the order of the models, and recycles it.
 func (s *stream) yieldJob(j *job, yield func(*Result, error) bool) bool {
 	defer s.finish(j)
-	if j.item.Frame == nil {
+	if !j.frame {
 		return s.yieldSource(j.item, yield)
 	}
 	for i := range j.n {
@@ -265,7 +266,13 @@ func (s *stream) finish(j *job) {
 			st.set = nil
 		}
 	}
+	j.release()
+	s.spare <- j
+}
+
+// release gives the frame back, once: a source uses the same Frame again for another picture, which
+// is not ours to release.
+func (j *job) release() {
 	j.item.Frame.Release()
 	j.item.Frame = nil
-	s.spare <- j
 }

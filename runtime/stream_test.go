@@ -10,12 +10,14 @@ import (
 	goruntime "runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/internal/testenv"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
@@ -286,5 +288,56 @@ func TestPlan(t *testing.T) {
 	const inputs = 2 * 3 * 416 * 416 * 4 // two sets
 	if total := p.Total(); total < inputs || total > inputs+4<<20 {
 		t.Errorf("the plan of a 190 KB model has %d bytes:\n%s", total, p)
+	}
+}
+
+// recycler hands out one frame, takes it back for its own use once it is released, and hands out another.
+type recycler struct {
+	result chan struct{} // the consumer has a result
+	again  atomic.Int32  // releases of the first frame
+}
+
+func (r *recycler) Name() string { return "recycler" }
+func (r *recycler) Live() bool   { return false }
+
+func (r *recycler) Run(ctx context.Context, sink camera.Sink) error {
+	released := make(chan struct{}, 8)
+	grey := func(release func()) *camera.Frame {
+		f, err := camera.NewFrame(frame.Gray, 1, 1, []frame.Plane{{Data: []byte{0}, Stride: 1}}, time.Time{}, release)
+		if err != nil {
+			panic(err)
+		}
+		return f
+	}
+	first := grey(func() { r.again.Add(1); released <- struct{}{} })
+	if err := sink.Frame(ctx, first); err != nil {
+		return err
+	}
+	<-released
+	first.Recycle()
+	if err := sink.Frame(ctx, grey(nil)); err != nil {
+		return err
+	}
+	<-r.result
+	<-r.result // the stream is through with the first
+	return nil
+}
+
+// A frame that its source uses again is not released a second time.
+func TestStreamReleasesOnce(t *testing.T) {
+	rt, err := eyas.Open(bounded(t), eyas.Config{ORT: testenv.Library(t), Threads: 1, Models: map[string]eyas.ModelConfig{"face": {Path: face(t)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	r := &recycler{result: make(chan struct{}, 2)}
+	for _, err := range rt.Stream(bounded(t), r) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.result <- struct{}{}
+	}
+	if n := r.again.Load(); n != 1 {
+		t.Errorf("the first frame was released %d times", n)
 	}
 }
