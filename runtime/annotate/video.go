@@ -23,6 +23,8 @@ const (
 	stallLimit = 30 * time.Second
 	// stopLimit is the same bound once the caller's context has ended.
 	stopLimit = 500 * time.Millisecond
+	// stopGrace is what an encoder gets that did not finish in the time that Close had.
+	stopGrace = 300 * time.Millisecond
 )
 
 // VideoWriter encodes pictures to an MP4 through an ffmpeg process: H.264 with libx264, MPEG-4
@@ -83,7 +85,7 @@ func NewVideo(ctx context.Context, path string, w, h int, log *slog.Logger) (*Vi
 	temp.Close()
 	v := &VideoWriter{path: abs, temp: temp.Name(), size: image.Pt(w, h)}
 	v.ffmpeg, err = child.Start(context.WithoutCancel(ctx), child.Spec{
-		Program: "ffmpeg", Args: can.arguments(v.temp), Stdin: true,
+		Program: "ffmpeg", Args: can.arguments(v.temp), Stdin: true, Grace: stopGrace,
 	})
 	if err != nil {
 		os.Remove(v.temp)

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// stopWithin bounds the finishing of clips once the run was told to stop.
-	stopWithin = time.Second
+	// stopWithin bounds the finishing of clips once the run was told to stop: the process has to end in less than
+	// two seconds, and an encoder that has only just started needs one.
+	stopWithin = 1500 * time.Millisecond
 	// closeWithin bounds it at a run's own end: the encoder may have two seconds of pictures before it,
 	// which takes a small board a while.
 	closeWithin = time.Minute
