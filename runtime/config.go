@@ -174,6 +174,9 @@ func (c *Config) Validate() error {
 	}
 	seen := map[string]bool{}
 	for _, s := range c.Sources {
+		if s.URL == "" && s.Name == "" {
+			return bad("a source is empty: name a picture, folder or clip")
+		}
 		if s.URL == "" {
 			return bad("source %s: url is missing", s.Name)
 		}
