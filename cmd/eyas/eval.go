@@ -56,7 +56,7 @@ func (c *evalCmd) Run(e *env) error {
 		return exitError{exitFailed, "eval: " + err.Error()}
 	}
 	if len(truth.Skipped) > 0 {
-		cfg.Logger.Warn(fmt.Sprintf("the model does not have %d classes of the dataset: %s", len(truth.Skipped), some(truth.Skipped)))
+		cfg.Logger.Warn("left out are classes of the dataset that the model does not have: " + some(truth.Skipped))
 	}
 	return c.measure(e, model, truth)
 }
