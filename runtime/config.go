@@ -142,6 +142,8 @@ func (c *Config) Validate() error {
 		return bad("version %d is not known: this build reads version %d", c.Version, ConfigVersion)
 	case c.EP != "" && !slices.Contains([]string{"auto", "cpu", "cuda", "tensorrt"}, c.EP):
 		return bad("ep %q is not known: use auto, cpu, cuda or tensorrt", c.EP)
+	case c.Device != "" && c.EP == "cpu":
+		return bad("device %q is an accelerator, and ep is cpu: leave one of them out", c.Device)
 	case c.Placement != "" && !slices.Contains([]string{"auto", "dedicated", "shared"}, c.Placement):
 		return bad("placement %q is not known: use auto, dedicated or shared", c.Placement)
 	case c.Precision != "" && !slices.Contains([]string{"auto", "fp32", "fp16", "int8"}, c.Precision):

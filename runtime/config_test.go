@@ -80,6 +80,7 @@ func TestValidate(t *testing.T) {
 		"one model":         {Config{Models: model}, nil, ""},
 		"version":           {Config{Version: 2}, ErrConfig, "version 2"},
 		"ep":                {Config{EP: "gpu"}, ErrConfig, `ep "gpu"`},
+		"device of a cpu":   {Config{EP: "cpu", Device: "0"}, ErrConfig, `device "0"`},
 		"negative slo":      {Config{SLO: -time.Second}, ErrConfig, "slo"},
 		"conf":              {Config{Models: map[string]ModelConfig{"a": {Path: "a", Conf: 1.5}}}, ErrConfig, "model a: conf 1.5"},
 		"no path":           {Config{Models: map[string]ModelConfig{"a": {}}}, ErrConfig, "model a: path is missing"},

@@ -191,11 +191,11 @@ func (m *Model) Detect(ctx context.Context, f *camera.Frame) (*Result, error) {
 		return nil, err
 	}
 	defer m.rt.users.Done()
-	s, err := m.lane.Take(ctx)
+	s, err := m.lane.TakeSingle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer m.lane.Put(s)
+	defer m.lane.PutSingle(s)
 	if err := s.Fill(f); err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.key, err)
 	}

@@ -30,10 +30,11 @@ type Runtime struct {
 	byKey   map[string]*Model
 	turn    sync.Mutex // models take turns
 
-	mu     sync.Mutex
-	closed bool
-	users  sync.WaitGroup // Detect and Stream calls under way
-	events sync.Mutex     // one OnEvent call at a time
+	mu      sync.Mutex
+	closed  bool
+	closing sync.Once
+	users   sync.WaitGroup // Detect and Stream calls under way
+	events  sync.Mutex     // one OnEvent call at a time
 }
 
 // Open loads the library and the models, binds their tensors and runs each once: what returns is
@@ -143,17 +144,15 @@ func (rt *Runtime) Abort() {
 // Close waits for calls under way and frees everything. It may be called twice.
 func (rt *Runtime) Close() error {
 	rt.mu.Lock()
-	was := rt.closed
 	rt.closed = true
 	rt.mu.Unlock()
-	if was {
-		return nil
-	}
-	rt.users.Wait()
-	for _, m := range rt.models {
-		m.checkScores(true)
-		m.close()
-	}
+	rt.closing.Do(func() {
+		rt.users.Wait()
+		for _, m := range rt.models {
+			m.checkScores(true)
+			m.close()
+		}
+	})
 	return nil
 }
 

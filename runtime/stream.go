@@ -22,7 +22,8 @@ const inFlight = 3
 // Stream looks at all sources until each has ended or ctx is done, and yields one result per
 // picture and model: files in order, one source after the other, live ones side by side. An error
 // is the trouble of one picture or source; the others go on. Breaking off the loop stops
-// the sources. What is in flight when ctx ends is still yielded.
+// the sources. What is in flight when ctx ends is still yielded. Detect and Stream may be called in the
+// loop; Close waits for the loop's end, and must not be.
 func (rt *Runtime) Stream(ctx context.Context, sources ...camera.Source) iter.Seq2[*Result, error] {
 	return func(yield func(*Result, error) bool) {
 		if err := rt.use(); err != nil {
@@ -30,7 +31,11 @@ func (rt *Runtime) Stream(ctx context.Context, sources ...camera.Source) iter.Se
 			return
 		}
 		defer rt.users.Done()
-		s := rt.newStream(sources)
+		s, err := rt.newStream(sources)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		s.start(ctx)
 		defer s.stop()
 		s.consume(yield)
@@ -48,6 +53,7 @@ type stream struct {
 	intake  *pipeline.Intake
 	pending chan *job    // in the order of the frames
 	spare   chan *job    // jobs to use again: this many frames are in flight
+	pairs   []*lane.Pair // per model: the tensors of this stream
 	runners []chan *step // per model
 	done    sync.WaitGroup
 
@@ -67,13 +73,14 @@ type job struct {
 type step struct {
 	model   int
 	set     *lane.Set
-	started time.Time
-	waited  time.Duration // between filling and running
+	started time.Time     // of filling
+	filled  time.Time     // from then on it waits for its run
+	waited  time.Duration // between the two
 	err     error
 	ran     chan struct{} // holds a token once the set has run
 }
 
-func (rt *Runtime) newStream(sources []camera.Source) *stream {
+func (rt *Runtime) newStream(sources []camera.Source) (*stream, error) {
 	s := &stream{
 		rt: rt, sources: sources,
 		pending: make(chan *job, inFlight), spare: make(chan *job, inFlight),
@@ -81,7 +88,12 @@ func (rt *Runtime) newStream(sources []camera.Source) *stream {
 	for _, source := range sources {
 		s.models = append(s.models, rt.modelsOf(source.Name()))
 	}
-	for range rt.models {
+	for _, m := range rt.models {
+		p, err := m.lane.Pair()
+		if err != nil {
+			return nil, err
+		}
+		s.pairs = append(s.pairs, p)
 		s.runners = append(s.runners, make(chan *step, lane.Sets))
 	}
 	for range inFlight {
@@ -91,7 +103,7 @@ func (rt *Runtime) newStream(sources []camera.Source) *stream {
 		}
 		s.spare <- j
 	}
-	return s
+	return s, nil
 }
 
 // modelsOf returns the indices of the models that look at a source: all, unless the configuration
@@ -132,6 +144,9 @@ func (s *stream) stop() {
 	}
 	s.done.Wait()
 	s.intake.Close()
+	for i, p := range s.pairs {
+		s.rt.models[i].lane.Return(p)
+	}
 }
 
 // dispatch hands frames to the models. It ends when the sources do or ctx is done.
@@ -167,7 +182,7 @@ func (s *stream) dispatch(ctx context.Context) {
 
 func (s *stream) fill(ctx context.Context, j *job) {
 	for _, i := range s.models[j.item.Source] {
-		set, err := s.rt.models[i].lane.Take(ctx)
+		set, err := s.pairs[i].Take(ctx)
 		if err != nil {
 			return // told to stop: the models that have the frame already finish it
 		}
@@ -178,7 +193,8 @@ func (s *stream) fill(ctx context.Context, j *job) {
 			st.ran <- struct{}{}
 			continue
 		}
-		s.runners[i] <- st
+		st.filled = time.Now()
+		s.runners[i] <- st // never blocks: it has room for all sets
 	}
 	if !s.rt.cfg.Pictures {
 		j.release() // the pixels are in the tensors: the source may have its buffer back
@@ -190,9 +206,8 @@ func (m *Model) runSteps(steps <-chan *step) {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	for st := range steps {
-		filled := time.Now()
 		st.err = st.set.Run()
-		st.waited = max(time.Since(filled)-st.set.Infer, 0)
+		st.waited = max(time.Since(st.filled)-st.set.Infer, 0)
 		st.ran <- struct{}{}
 	}
 }
@@ -215,8 +230,7 @@ func (s *stream) yieldJob(j *job, yield func(*Result, error) bool) bool {
 		st := &j.steps[i]
 		<-st.ran
 		res, err := s.read(j, st)
-		m := s.rt.models[st.model]
-		m.lane.Put(st.set)
+		s.pairs[st.model].Put(st.set)
 		st.set = nil
 		if err != nil {
 			err = fmt.Errorf("%s: frame %d: %w", j.head.Source, j.head.Frame, err)
@@ -262,7 +276,7 @@ func (s *stream) finish(j *job) {
 	for i := range j.n {
 		if st := &j.steps[i]; st.set != nil {
 			<-st.ran
-			s.rt.models[st.model].lane.Put(st.set)
+			s.pairs[st.model].Put(st.set)
 			st.set = nil
 		}
 	}

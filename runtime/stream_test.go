@@ -236,6 +236,52 @@ func TestDetectWhileStreaming(t *testing.T) {
 	wg.Wait()
 }
 
+// In the loop over a stream one may look again, at a picture or at another source.
+func TestDetectAndStreamInTheLoop(t *testing.T) {
+	rt := open(t, eyas.Config{Models: map[string]eyas.ModelConfig{"face": {Path: face(t)}}, Pictures: true})
+	ctx := bounded(t)
+	outer, inner := 0, 0
+	for res, err := range rt.Stream(ctx, openSource(t, "test:pattern?size=320x240&frames=6")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		outer++
+		again, err := rt.Detect(ctx, res.Picture)
+		if err != nil || fmt.Sprint(again.Detections) != fmt.Sprint(res.Detections) {
+			t.Fatalf("looking again at frame %d gives %+v, %v", res.Frame, again, err)
+		}
+		for _, err := range rt.Stream(ctx, openSource(t, "test:pattern?size=64x64&frames=2")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			inner++
+		}
+	}
+	if outer != 6 || inner != 12 {
+		t.Errorf("%d and %d results, want 6 and 12", outer, inner)
+	}
+}
+
+// Where a frame's time went adds up: what a run waits for the one before it is in the queue's share.
+func TestTimingAddsUp(t *testing.T) {
+	rt := open(t, eyas.Config{Models: map[string]eyas.ModelConfig{"face": {Path: face(t)}}, Threads: 1})
+	var infer, queue time.Duration
+	n := 0
+	for res, err := range rt.Stream(bounded(t), openSource(t, "test:pattern?size=64x64&frames=40")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n > 10 { // the pipeline is full
+			infer += res.Timing.Infer
+			queue += res.Timing.Queue
+		}
+	}
+	// One frame runs while the next, filled in no time, waits for it.
+	if queue < infer/2 {
+		t.Errorf("30 frames waited %v in all while each waited for a run of the one before, %v in all", queue, infer)
+	}
+}
+
 func TestClosedRuntime(t *testing.T) {
 	rt := open(t, eyas.Config{Models: map[string]eyas.ModelConfig{"face": {Path: face(t)}}})
 	rt.Close()
@@ -265,6 +311,7 @@ func TestOpenErrorsHaveTheirKind(t *testing.T) {
 		"unknown class": {eyas.Config{Models: map[string]eyas.ModelConfig{"x": {Path: face(t), Classes: []string{"cat"}}}}, eyas.ErrConfig, `no class "cat"`},
 		"no library":    {eyas.Config{Models: good, ORT: "/nowhere"}, eyas.ErrLibrary, "/nowhere"},
 		"no provider":   {eyas.Config{Models: good, ORT: library, EP: "tensorrt"}, eyas.ErrProvider, "tensorrt"},
+		"no device":     {eyas.Config{Models: good, ORT: library, Device: "7"}, eyas.ErrProvider, "CUDA"},
 		"not yet":       {eyas.Config{Models: good, Budget: 1 << 20}, eyas.ErrNotYet, "budget"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,11 +54,11 @@ func picture(t *testing.T, w, h int) *frame.Frame {
 // kept for them stay bounded.
 func TestDynamicSizesAreBounded(t *testing.T) {
 	l := openLane(t, "yolov8n_int8_dynshape_op17.onnx", models.Options{ImgSize: models.Size{128, 128}})
-	s, err := l.Take(context.Background())
+	s, err := l.TakeSingle(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Put(s)
+	defer l.PutSingle(s)
 	shapes := map[[2]int]bool{}
 	for round := range 2 {
 		for side := 32; side <= 128; side += 32 {
@@ -86,9 +86,14 @@ func TestDynamicSizesAreBounded(t *testing.T) {
 
 func TestTakeEndsWithItsContext(t *testing.T) {
 	l := openLane(t, "yolox_nano_person_192.onnx", models.Options{})
+	pair, err := l.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Return(pair)
 	var taken []*Set
 	for range Sets {
-		s, err := l.Take(context.Background())
+		s, err := pair.Take(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,24 +101,26 @@ func TestTakeEndsWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := l.Take(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := pair.Take(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("no set is free, and Take says %v", err)
 	}
 	for _, s := range taken {
-		l.Put(s)
+		pair.Put(s)
 	}
 }
 
-// Abort ends a run that is under way, and only that.
+// Abort ends a run that is under way and every later one.
 func TestAbort(t *testing.T) {
 	l := openLane(t, "yolov8n_qdq_op11_640.onnx", models.Options{})
-	s, err := l.Take(context.Background())
+	s, err := l.TakeSingle(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Put(s)
-	l.Abort() // nothing runs: nothing happens
+	defer l.PutSingle(s)
 	if err := s.Fill(picture(t, 640, 640)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -125,18 +132,29 @@ func TestAbort(t *testing.T) {
 			}
 		}
 	}()
-	deadline := time.After(30 * time.Second)
-	for {
-		l.Abort()
-		select {
-		case err := <-ended:
-			if !errors.Is(err, ort.ErrTerminated) {
-				t.Errorf("the run ended with %v", err)
-			}
-			return
-		case <-deadline:
-			t.Fatal("the run goes on after Abort")
-		default:
+	l.Abort()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, ort.ErrTerminated) {
+			t.Errorf("the run ended with %v", err)
 		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the run goes on after Abort")
 	}
+	pair, err := l.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := pair.Take(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Fill(picture(t, 640, 640)); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Run(); !errors.Is(err, ort.ErrTerminated) {
+		t.Errorf("a set that did not run when Abort came runs: %v", err)
+	}
+	pair.Put(other)
+	l.Return(pair)
 }

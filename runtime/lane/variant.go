@@ -21,9 +21,11 @@ type variant struct {
 	binding *ort.Binding
 }
 
-func newVariant(m *models.Model, session *ort.Session, h, w int) (*variant, error) {
+// newVariant binds the tensors of one input size. With inferred, outputs whose shape only inference tells are
+// bound, too; else the library allocates them in each run.
+func newVariant(m *models.Model, session *ort.Session, h, w int, inferred bool) (*variant, error) {
 	v := &variant{h: h, w: w, batch: max(m.Input.Batch, 1)}
-	err := v.bind(m, session)
+	err := v.bind(m, session, inferred)
 	if err != nil {
 		v.close()
 		return nil, fmt.Errorf("model %s at %dx%d (height x width): %w", m.Name, h, w, err)
@@ -31,7 +33,7 @@ func newVariant(m *models.Model, session *ort.Session, h, w int) (*variant, erro
 	return v, nil
 }
 
-func (v *variant) bind(m *models.Model, session *ort.Session) (err error) {
+func (v *variant) bind(m *models.Model, session *ort.Session, inferred bool) (err error) {
 	if v.filler, err = prep.NewFiller(m.Recipe, v.w, v.h); err != nil {
 		return err
 	}
@@ -53,8 +55,11 @@ func (v *variant) bind(m *models.Model, session *ort.Session) (err error) {
 	}
 	outputs := make([]*tensor.Tensor, len(session.Outputs()))
 	for i, out := range session.Outputs() {
-		shape := outputShape(m, out, shapes)
-		if shape == nil {
+		shape := out.Shape
+		if slices.Contains(shape, -1) {
+			shape = inferredShape(m, out, shapes)
+		}
+		if shape == nil || !inferred && slices.Contains(out.Shape, -1) {
 			continue // data-dependent: comes from the library's allocator in each run
 		}
 		if outputs[i], err = v.alloc(out.Name, out.Type, shape); err != nil {
@@ -100,11 +105,9 @@ func (v *variant) fillSize(t *tensor.Tensor) {
 	}
 }
 
-// outputShape returns an output's shape for these inputs, nil where the data decides.
-func outputShape(m *models.Model, out ort.Info, inputs map[string][]int) []int {
-	if !slices.Contains(out.Shape, -1) {
-		return out.Shape
-	}
+// inferredShape returns the shape of an output whose declared one leaves dimensions open, nil where the data
+// decides.
+func inferredShape(m *models.Model, out ort.Info, inputs map[string][]int) []int {
 	inferred, err := m.ONNX.Infer(inputs)
 	if err != nil {
 		return nil

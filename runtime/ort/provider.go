@@ -104,14 +104,15 @@ func (l *Library) open(name string, o Options, make maker) (*Session, error) {
 }
 
 // openAuto prefers CUDA on a machine with a GPU, and says why where it ends on the
-// CPU. A machine without one has nothing to fall back from and nobody to warn.
+// CPU. A machine without one has nothing to fall back from and nobody to warn. A
+// device that is named has to be had.
 func (l *Library) openAuto(name string, o Options, dev device, gpu bool, make maker) (*Session, error) {
-	if !gpu {
+	if !gpu && o.Device == "" {
 		return l.openOn(name, o, EPCPU, dev, make)
 	}
 	s, reason := l.openOn(name, o, EPCUDA, dev, make)
-	if reason == nil {
-		return s, nil
+	if reason == nil || o.Device != "" { // a device is asked for: the CPU is no answer
+		return s, reason
 	}
 	s, err := l.openOn(name, o, EPCPU, dev, make)
 	if err == nil && o.Warn != nil {

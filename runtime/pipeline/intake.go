@@ -38,6 +38,7 @@ type feed struct {
 	live       bool
 	queue      chan Item // one frame may wait
 	faults     chan Item
+	fault      Item        // taken, to be handed out after the frames before it
 	over       atomic.Bool // nothing more will be sent
 	superseded atomic.Uint64
 }
@@ -134,14 +135,29 @@ func (in *Intake) Close() {
 	}
 }
 
+// take returns what waits: frames before a fault that came after them.
 func (f *feed) take() (Item, bool) {
-	select {
-	case item := <-f.queue:
+	if item, ok := poll(f.queue); ok {
 		return item, true
-	default:
 	}
+	if !f.fault.Ended && f.fault.Err == nil {
+		var ok bool
+		if f.fault, ok = poll(f.faults); !ok {
+			return Item{}, false
+		}
+		// The frame that came before it may have arrived since the first look.
+		if item, ok := poll(f.queue); ok {
+			return item, true
+		}
+	}
+	item := f.fault
+	f.fault = Item{}
+	return item, true
+}
+
+func poll(from <-chan Item) (Item, bool) {
 	select {
-	case item := <-f.faults:
+	case item := <-from:
 		return item, true
 	default:
 		return Item{}, false

@@ -177,6 +177,31 @@ func TestFaultsAreHandedOut(t *testing.T) {
 	}
 }
 
+// The last frame of a source comes before the source's end.
+func TestEndComesLast(t *testing.T) {
+	ctx := bounded(t)
+	for range 200 {
+		in := Start(ctx, []camera.Source{fake{name: "cam", live: true, run: counting(t, 1)}})
+		var got []string
+		for {
+			item, ok := in.Next(ctx)
+			if !ok {
+				break
+			}
+			if item.Frame != nil {
+				got = append(got, "frame")
+				item.Frame.Release()
+			} else {
+				got = append(got, "end")
+			}
+		}
+		in.Close()
+		if fmt.Sprint(got) != "[frame end]" {
+			t.Fatalf("got %v", got)
+		}
+	}
+}
+
 // Close ends sources that are blocked in either kind of hand-over, and releases what waits.
 func TestCloseWhileSourcesAreBlocked(t *testing.T) {
 	released := 0
