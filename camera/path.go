@@ -3,7 +3,6 @@ package camera
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -130,12 +129,12 @@ func newPictures(b base, named bool, paths []string, none string) (Source, error
 			s.paths = append(s.paths, p)
 		case hasExt(p, clipExts):
 			clips++
-			b.opts.log.Warn("clip skipped: give it as a source of its own", "path", p)
+			b.opts.log.Warn("clip " + p + " is skipped: give it as a source of its own")
 		}
 	}
 	if len(s.paths) == 0 {
 		if clips > 0 {
-			none = fmt.Sprintf("%s, and %d clips: give each clip as a source of its own", none, clips)
+			none += ", only clips: give each as a source of its own"
 		} else {
 			none += " (jpg, png, webp, gif, bmp)"
 		}

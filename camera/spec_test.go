@@ -60,7 +60,7 @@ func TestOpenKinds(t *testing.T) {
 		{"glob", "folder/1*", "folder/1*", "pictures:folder/1.jpeg,folder/10.jpg", ""},
 		{"glob over folders", "*/*", "*/*", "pictures:folder/1.jpeg,folder/2.JPG,folder/10.jpg,x=1/y.png", ""},
 		{"empty folder", "empty", "", "", "source empty: no picture in this folder (jpg, png, webp, gif, bmp)"},
-		{"folder of clips", "clips", "", "", "source clips: no picture in this folder, and 1 clips: give each clip as a source of its own"},
+		{"folder of clips", "clips", "", "", "source clips: no picture in this folder, only clips: give each as a source of its own"},
 		{"glob without match", "no*.jpg", "", "", "source no*.jpg: no picture matches (jpg, png, webp, gif, bmp)"},
 		{"bad glob", "no[.jpg", "", "", "source no[.jpg: this pattern cannot be read: check its brackets"},
 		{"missing", "no.jpg", "", "", "source no.jpg: no such file or directory"},
