@@ -140,18 +140,19 @@ func TestTimeFlags(t *testing.T) {
 func TestSaveClips(t *testing.T) {
 	testenv.FFmpeg(t)
 	dir := t.TempDir()
-	o := call(t, fast(t, "--save", dir, clip(t, "person-vfr.mp4"), "side="+clip(t, "person-rotate90.mp4"))...)
+	vfr := clip(t, "person-vfr.mp4")
+	o := call(t, fast(t, "--save", dir, vfr, "side="+clip(t, "person-rotate90.mp4"), vfr)...)
 	o.want(t, 0)
-	for name, frames := range map[string]int{"person-vfr": 22, "side": 50} {
+	for name, frames := range map[string]int{"person-vfr": 22, "side": 50, "person-vfr-2": 22} {
 		if n, _ := probe(t, filepath.Join(dir, name+".mp4")); n != frames {
 			t.Errorf("%s: %d frames, want %d", name, n, frames)
 		}
 	}
-	_, want := probe(t, clip(t, "person-vfr.mp4"))
+	_, want := probe(t, vfr)
 	if _, got := probe(t, filepath.Join(dir, "person-vfr.mp4")); got < want-0.2 || got > want+0.2 {
 		t.Errorf("the clip takes %.2f s, the original %.2f s", got, want)
 	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+	if entries, _ := os.ReadDir(dir); len(entries) != 3 {
 		t.Errorf("%d files are left: %v", len(entries), entries)
 	}
 }

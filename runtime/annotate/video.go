@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,8 +121,11 @@ func encoders(ctx context.Context, option string) (x264 bool, err error) {
 	c, err := child.Start(ctx, child.Spec{
 		Program: "ffmpeg", Args: []string{"-hide_banner", "-nostdin", option, "vfr", "-encoders"}, Stdout: true,
 	})
+	if errors.Is(err, exec.ErrNotFound) {
+		return false, errors.New("clips are written by ffmpeg, which is not installed: apt-get install ffmpeg")
+	}
 	if err != nil {
-		return false, fmt.Errorf("%w: install ffmpeg to save clips", err)
+		return false, err
 	}
 	defer c.Stop()
 	for lines := bufio.NewScanner(c.Stdout()); lines.Scan(); {

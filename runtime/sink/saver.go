@@ -53,6 +53,7 @@ type saved struct {
 type clip struct {
 	video *annotate.VideoWriter // nil after a failure
 	start time.Duration
+	last  uint64 // number of the last frame
 	w, h  int
 }
 
@@ -115,6 +116,12 @@ func (s *Saver) flush(ctx context.Context) error {
 func (s *Saver) write(ctx context.Context, p *saved) error {
 	size := s.canvas.Bounds().Size()
 	c := s.clips[p.source]
+	if c != nil && p.frame <= c.last { // the same clip again, as a source of its own
+		if err := c.close(ctx); err != nil {
+			return err
+		}
+		c = nil
+	}
 	if c == nil {
 		c = &clip{start: p.time, w: size.X, h: size.Y}
 		s.clips[p.source] = c
@@ -123,6 +130,7 @@ func (s *Saver) write(ctx context.Context, p *saved) error {
 			return err
 		}
 	}
+	c.last = p.frame
 	if c.video == nil {
 		return nil
 	}
