@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+
+	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
 
 // maxLabelsFile is far above any real labels file; ImageNet's takes 30 KB.
@@ -51,15 +52,15 @@ func ParseLabels(name string, data []byte) ([]string, error) {
 }
 
 func yamlLabels(name string, data []byte) ([]string, error) {
-	file, err := parseYAML(data)
+	doc, err := yamlfile.Parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("labels %s", yamlError(name, err))
+		return nil, fmt.Errorf("labels %s:%w", name, err)
 	}
-	for _, kv := range topLevel(file) {
+	for _, kv := range yamlfile.Pairs(doc.Body) {
 		if kv.Key.GetToken().Value == "names" {
 			names, err := labelsOf(kv.Value)
 			if err != nil {
-				return nil, fmt.Errorf("labels %s", yamlError(name, err))
+				return nil, fmt.Errorf("labels %s:%w", name, err)
 			}
 			return names, nil
 		}
@@ -67,119 +68,17 @@ func yamlLabels(name string, data []byte) ([]string, error) {
 	return nil, fmt.Errorf("labels %s: no key names: it wants a list, or a map from class id to name", name)
 }
 
-// parseYAML reads a document without anchors, aliases and tags: neither labels nor a sidecar need
-// them, a few nested aliases grow without bound, and the decoder panics on some tags.
-func parseYAML(data []byte) (*ast.File, error) {
-	if line := tooDeep(data); line > 0 {
-		return nil, &position{line: line, column: 1, msg: "nested too deeply"}
-	}
-	var file *ast.File
-	err := guard(func() (err error) {
-		file, err = parser.ParseBytes(data, 0)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(file.Docs) > 1 {
-		return nil, at(file.Docs[1].Body, "a second document: only one is read")
-	}
-	for _, doc := range file.Docs {
-		var v plain
-		if doc.Body != nil {
-			ast.Walk(&v, doc.Body)
-		}
-		if v.found != nil {
-			return nil, at(v.found, "anchors, aliases and tags are not taken")
-		}
-	}
-	return file, nil
-}
-
-// guard turns a panic of the YAML library into an error: fuzzing finds documents, which nobody writes
-// by hand, that it does not survive.
-func guard(f func() error) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = &position{line: 1, column: 1, msg: "this YAML cannot be read"}
-		}
-	}()
-	return f()
-}
-
-// maxDepth is far above what labels and settings need. The parser's time grows with the square
-// of the depth: 16 KB of opening brackets take it seconds.
-const maxDepth = 32
-
-// tooDeep returns the line on which brackets, or dashes in a row, nest deeper than maxDepth; 0
-// if none do. Brackets inside of quotes count, too.
-func tooDeep(data []byte) int {
-	brackets, dashes, line := 0, 0, 1
-	for i, c := range data {
-		switch c {
-		case '\n':
-			line++
-			dashes = 0
-		case '[', '{':
-			brackets++
-		case ']', '}':
-			brackets = max(brackets-1, 0)
-		case '-', '?': // an indicator if a space follows
-			if i+1 < len(data) && (data[i+1] == ' ' || data[i+1] == '\t') {
-				dashes++
-			}
-		case ' ', '\t':
-		default:
-			dashes = 0
-		}
-		if brackets > maxDepth || dashes > maxDepth {
-			return line
-		}
-	}
-	return 0
-}
-
-// plain looks for nodes that are more than plain data.
-type plain struct{ found ast.Node }
-
-func (v *plain) Visit(n ast.Node) ast.Visitor {
-	switch n.(type) {
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		v.found = n
-		return nil
-	}
-	return v
-}
-
-// topLevel returns the keys of a document that is a mapping, nil for any other.
-func topLevel(file *ast.File) []*ast.MappingValueNode {
-	if len(file.Docs) == 0 {
-		return nil
-	}
-	return pairs(file.Docs[0].Body)
-}
-
-func pairs(n ast.Node) []*ast.MappingValueNode {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}
-	}
-	return nil
-}
-
 // labelsOf reads a list of names, or a map from class id to name. A name is the text as
 // written, so that a class called no or 1 keeps its name.
 func labelsOf(n ast.Node) ([]string, error) {
 	set := labelSet{}
 	add := func(id int, v ast.Node) error {
-		s, ok := scalar(v)
+		s, ok := yamlfile.Scalar(v)
 		if !ok {
-			return at(v, "a class name has to be plain text")
+			return yamlfile.At(v, "a class name has to be plain text")
 		}
 		if err := set.add(id, s); err != nil {
-			return at(v, err.Error())
+			return yamlfile.At(v, "%v", err)
 		}
 		return nil
 	}
@@ -191,51 +90,20 @@ func labelsOf(n ast.Node) ([]string, error) {
 		}
 		return set.names, nil
 	}
-	kvs := pairs(n)
+	kvs := yamlfile.Pairs(n)
 	if kvs == nil {
-		return nil, at(n, "class names have to be a list, or a map from class id to name")
+		return nil, yamlfile.At(n, "class names have to be a list, or a map from class id to name")
 	}
 	for _, kv := range kvs {
 		id, err := strconv.Atoi(kv.Key.GetToken().Value)
 		if err != nil {
-			return nil, at(kv.Key, fmt.Sprintf("%q is no class id", kv.Key.GetToken().Value))
+			return nil, yamlfile.At(kv.Key, "%.60q is no class id", kv.Key.GetToken().Value)
 		}
 		if err := add(id, kv.Value); err != nil {
 			return nil, err
 		}
 	}
 	return set.names, nil
-}
-
-// scalar returns the text of a scalar as it was written.
-func scalar(n ast.Node) (string, bool) {
-	switch n := n.(type) {
-	case *ast.NullNode:
-		return "", true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case ast.ScalarNode:
-		return n.GetToken().Value, true
-	}
-	return "", false
-}
-
-// position is an error at a place in a YAML document.
-type position struct {
-	line, column int
-	msg          string
-}
-
-func (p *position) Error() string { return fmt.Sprintf("%d:%d: %s", p.line, p.column, p.msg) }
-
-func at(n ast.Node, msg string) error {
-	p := &position{line: 1, column: 1, msg: msg}
-	if n != nil {
-		if t := n.GetToken(); t != nil && t.Position != nil {
-			p.line, p.column = t.Position.Line, t.Position.Column
-		}
-	}
-	return p
 }
 
 // readSmall reads a file of at most limit bytes.

@@ -6,12 +6,13 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
 
 // Sidecar is what a user may say about a model, all of it optional: in a file beside the
@@ -53,12 +54,12 @@ func (s *Size) UnmarshalYAML(n ast.Node) error {
 	} else {
 		var both []int
 		if yaml.NodeToValue(n, &both) != nil || len(both) != 2 {
-			return at(n, "imgsz wants a number of pixels or [height, width]")
+			return yamlfile.At(n, "imgsz wants a number of pixels or [height, width]")
 		}
 		*s = Size{both[0], both[1]}
 	}
 	if err := s.check(); err != nil {
-		return at(n, err.Error())
+		return yamlfile.At(n, "%v", err)
 	}
 	return nil
 }
@@ -85,10 +86,10 @@ func (l *Levels) UnmarshalYAML(n ast.Node) error {
 	if yaml.NodeToValue(n, &one) == nil {
 		list = []float32{one}
 	} else if yaml.NodeToValue(n, &list) != nil || len(list) != 1 && len(list) != 3 {
-		return at(n, "mean and std want a number or three")
+		return yamlfile.At(n, "mean and std want a number or three")
 	}
 	if slices.ContainsFunc(list, func(v float32) bool { return !finite(v) }) {
-		return at(n, "mean and std want finite numbers")
+		return yamlfile.At(n, "mean and std want finite numbers")
 	}
 	*l = list
 	return nil
@@ -115,14 +116,14 @@ func (l *Labels) UnmarshalYAML(n ast.Node) error {
 	}
 	names, err := labelsOf(n)
 	if err == nil && len(names) == 0 {
-		err = at(n, "no class names")
+		err = yamlfile.At(n, "no class names")
 	}
 	l.Names = names
 	return err
 }
 
 // maxSidecar bounds a sidecar; 10,000 labels fit.
-const maxSidecar = 1 << 18
+const maxSidecar = yamlfile.MaxBytes
 
 // ParseSidecar reads a sidecar. Errors are one line that begins with name, the line and the column.
 func ParseSidecar(name string, data []byte) (*Sidecar, error) {
@@ -130,26 +131,20 @@ func ParseSidecar(name string, data []byte) (*Sidecar, error) {
 		return nil, fmt.Errorf("%s: %d bytes are no sidecar: at most %d are read", name, len(data), maxSidecar)
 	}
 	s := new(Sidecar)
-	file, err := parseYAML(data)
+	doc, err := yamlfile.Parse(data)
 	if err != nil {
-		return nil, yamlError(name, err)
+		return nil, fmt.Errorf("%s:%w", name, err)
 	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return s, nil
+	keys := yamlfile.Pairs(doc.Body)
+	if doc.Body != nil && keys == nil {
+		return nil, fmt.Errorf("%s:%w", name, yamlfile.At(doc.Body, "expected keys and values, such as 'family: yolov8'"))
 	}
-	body := file.Docs[0].Body
-	switch body.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		if err := guard(func() error { return yaml.NodeToValue(body, s, yaml.Strict()) }); err != nil {
-			return nil, yamlError(name, err)
-		}
-	case *ast.CommentGroupNode, *ast.NullNode: // nothing but comments
-	default:
-		return nil, yamlError(name, at(body, "expected keys and values, such as 'family: yolov8'"))
+	if err := doc.Decode(s); err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
 	}
-	for _, kv := range topLevel(file) {
+	for _, kv := range keys {
 		if msg := s.complaint(kv.Key.GetToken().Value); msg != "" {
-			return nil, yamlError(name, at(kv.Value, msg))
+			return nil, fmt.Errorf("%s:%w", name, yamlfile.At(kv.Value, "%s", msg))
 		}
 	}
 	return s, nil
@@ -320,39 +315,4 @@ func (s *Sidecar) settleLabels(path string) error {
 	}
 	s.Labels = Labels{Names: names}
 	return nil
-}
-
-// yamlError turns an error of the YAML reader into one line with name, line and column.
-func yamlError(name string, err error) error {
-	var p *position
-	var y yaml.Error
-	var wrong *yaml.TypeError
-	switch {
-	case errors.As(err, &p):
-		return fmt.Errorf("%s:%w", name, p)
-	case errors.As(err, &y) && y.GetToken() != nil && y.GetToken().Position != nil:
-		at := y.GetToken().Position
-		msg := strings.Join(strings.Fields(y.GetMessage()), " ")
-		if errors.As(err, &wrong) && wrong.DstType != nil {
-			msg = "expected " + kindText(wrong.DstType.Kind())
-		}
-		msg = strings.Replace(msg, "unknown field", "unknown key", 1)
-		return fmt.Errorf("%s:%d:%d: %s", name, at.Line, at.Column, msg)
-	}
-	return fmt.Errorf("%s: %s", name, strings.Join(strings.Fields(err.Error()), " "))
-}
-
-// kindText is a kind of value as a user knows it.
-func kindText(k reflect.Kind) string {
-	switch k {
-	case reflect.Int:
-		return "a whole number"
-	case reflect.Float32:
-		return "a number"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice:
-		return "a list"
-	}
-	return "text"
 }

@@ -59,6 +59,11 @@ func TestConfigErrorsSayWhere(t *testing.T) {
 		"list for text":      {"sources:\n  a: {url: [x]}\n", `2:12: "[" is not a text`},
 		"not YAML":           {"models: [\n", "1:"},
 		"empty":              {"\n", "1:1: the file is empty"},
+		"alias":              {"version: 1\nmodels: *a\n", "2:9: anchors, aliases and tags"},
+		"deep brackets":      {"models: " + strings.Repeat("[", 2e5), "nested too deeply"},
+		"deep maps":          {strings.Repeat("{a: ", 6e4), "nested too deeply"},
+		"deep lists":         {strings.Repeat("- ", 1e5), "nested too deeply"},
+		"brackets in quotes": {"models: [" + strings.Repeat(`["]",`, 4e4), "nested too deeply"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ParseConfig([]byte(c.text))
@@ -200,6 +205,9 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte("version: 1\nmodels: {a: {path: x.onnx, conf: 0.3}}\nsources: {s: {url: x}}\n"))
 	f.Add([]byte("slo: 66ms\nbudget: 1.5GiB\nbatch: [1, 2]\n"))
 	f.Add([]byte("a: &a [*a]\n"))
+	for _, deep := range []string{"[", "{a: ", "- ", `["]",`} {
+		f.Add([]byte("models: " + strings.Repeat(deep, 200)))
+	}
 	f.Add([]byte("sources: {1: {url: x}, ? [a] : {url: y}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := ParseConfig(data)

@@ -1,23 +1,17 @@
 package runtime
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/lexer"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
-
-// maxConfigBytes bounds a configuration file: a file beyond it is no configuration.
-const maxConfigBytes = 1 << 20
 
 // LoadConfig reads a configuration file and checks its form; Validate checks the rest. Errors carry the file,
 // line and column.
@@ -27,12 +21,12 @@ func LoadConfig(path string) (Config, error) {
 		return Config{}, as(ErrConfig, fmt.Errorf("read configuration: %w", err))
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, yamlfile.MaxBytes+1))
 	if err != nil {
 		return Config{}, as(ErrConfig, fmt.Errorf("read configuration: %w", err))
 	}
-	if len(data) > maxConfigBytes {
-		return Config{}, as(ErrConfig, fmt.Errorf("%s: more than %d bytes: not a configuration", path, maxConfigBytes))
+	if len(data) > yamlfile.MaxBytes {
+		return Config{}, as(ErrConfig, fmt.Errorf("%s: more than %d bytes: not a configuration", path, yamlfile.MaxBytes))
 	}
 	c, err := ParseConfig(data)
 	if err != nil {
@@ -48,63 +42,16 @@ func ParseConfig(data []byte) (c Config, err error) {
 	return c, as(ErrConfig, err)
 }
 
-func unmarshalStrict(data []byte, v any) (err error) {
-	defer func() { // the parser is fed from outside: a fault of its own is a bad file, not our end
-		if r := recover(); r != nil {
-			err = fmt.Errorf("1:1: not understood as YAML: %v", r)
-		}
-	}()
-	if len(bytes.TrimSpace(data)) == 0 {
-		return errors.New("1:1: the file is empty")
+func unmarshalStrict(data []byte, v any) error {
+	doc, err := yamlfile.Parse(data)
+	if err != nil {
+		return err
 	}
-	err = yaml.UnmarshalWithOptions(data, v, yaml.Strict(), yaml.CustomUnmarshaler(unmarshalDuration))
-	var at yaml.Error
-	var wrong *yaml.TypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &wrong) && wrong.Token != nil:
-		p := wrong.Token.Position
-		return fmt.Errorf("%d:%d: %q is not %s", p.Line, p.Column, wrong.Token.Value, kindOf(wrong.DstType))
-	case errors.As(err, &at) && at.GetToken() != nil:
-		p := at.GetToken().Position
-		return fmt.Errorf("%d:%d: %s", p.Line, p.Column, oneLine(at.GetMessage()))
+	if doc.Body == nil {
+		return yamlfile.At(nil, "the file is empty")
 	}
-	line, column := find(data, err.Error())
-	return fmt.Errorf("%d:%d: %s", line, column, oneLine(err.Error()))
+	return doc.Decode(v, yaml.CustomUnmarshaler(unmarshalDuration))
 }
-
-// kindOf says in words what a value has to be.
-func kindOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "a group of keys"
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	}
-	return "a number"
-}
-
-// find returns where the value stands that a message quotes: the YAML package loses the place of a
-// value that our own types refuse.
-func find(data []byte, message string) (line, column int) {
-	_, rest, _ := strings.Cut(message, `"`)
-	value, _, _ := strings.Cut(rest, `"`)
-	for _, t := range lexer.Tokenize(string(data)) {
-		if t.Value == value && value != "" {
-			return t.Position.Line, t.Position.Column
-		}
-	}
-	return 1, 1
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func unmarshalDuration(d *time.Duration, text []byte) (err error) {
 	*d, err = ParseDuration(strings.Trim(strings.TrimSpace(string(text)), `"'`))

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,15 +8,12 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+
+	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
 
-// Limits of a data.yaml.
-const (
-	maxYAMLBytes = 1 << 20
-	maxNames     = 1 << 16
-)
+// maxNames bounds the classes of a dataset.
+const maxNames = 1 << 16
 
 // dataYAML is what matters of a YOLO dataset's description. Other keys are other tools' and are passed over.
 type dataYAML struct {
@@ -27,25 +23,22 @@ type dataYAML struct {
 }
 
 // parseDataYAML reads path, train, val, test and names. It walks the syntax tree instead of
-// unmarshalling, because names is a list or a map, and because an alias then expands nothing.
+// decoding it, because names is a list or a map. Its errors start with a place or say what is not there.
 func parseDataYAML(data []byte) (*dataYAML, error) {
-	if len(data) > maxYAMLBytes {
-		return nil, fmt.Errorf("more than %d KB", maxYAMLBytes>>10)
-	}
-	file, err := parser.ParseBytes(data, 0)
+	doc, err := yamlfile.Parse(data)
 	if err != nil {
-		return nil, errors.New(firstLine(err.Error()))
+		return nil, err
 	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return nil, errors.New("it is empty")
+	if doc.Body == nil {
+		return nil, yamlfile.At(nil, "it is empty")
 	}
-	root := entries(file.Docs[0].Body)
+	root := yamlfile.Pairs(doc.Body)
 	if root == nil {
-		return nil, errors.New("it is no map of path, val and names")
+		return nil, yamlfile.At(doc.Body, "it is no map of path, val and names")
 	}
 	d := &dataYAML{splits: map[string][]string{}}
 	for _, e := range root {
-		key, _ := scalar(e.Key)
+		key, _ := yamlfile.Scalar(e.Key)
 		switch key {
 		case "path":
 			d.path, err = scalar(e.Value)
@@ -55,47 +48,22 @@ func parseDataYAML(data []byte) (*dataYAML, error) {
 			d.names, err = namesOf(e.Value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
+			return nil, err
 		}
 	}
 	if len(d.names) == 0 {
-		return nil, errors.New("it has no names: it wants the names of its classes")
+		return nil, yamlfile.At(doc.Body, "it has no names: it wants the names of its classes")
 	}
 	return d, nil
 }
 
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
-}
-
-// entries returns a map's entries, nil if n is none.
-func entries(n ast.Node) []*ast.MappingValueNode {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}
-	}
-	return nil
-}
-
 // scalar returns a plain value as text; "" for null and for nothing.
 func scalar(n ast.Node) (string, error) {
-	switch n := n.(type) {
-	case nil, *ast.NullNode:
-		return "", nil
-	case *ast.StringNode:
-		return n.Value, nil
-	case *ast.LiteralNode:
-		if n.Value == nil {
-			return "", nil
-		}
-		return strings.TrimSpace(n.Value.Value), nil
-	case ast.ScalarNode:
-		return n.GetToken().Value, nil // a name like 911 or yes, as it is written
+	s, ok := yamlfile.Scalar(n)
+	if !ok {
+		return "", yamlfile.At(n, "wants a plain value")
 	}
-	return "", fmt.Errorf("%swants a plain value", place(n.GetToken()))
+	return s, nil
 }
 
 // scalars returns a plain value, or a list of them.
@@ -122,7 +90,7 @@ func scalars(n ast.Node) ([]string, error) {
 // namesOf returns the names of classes 0, 1, ... from a list or a map by number. A number without a name
 // gets itself as one.
 func namesOf(n ast.Node) ([]string, error) {
-	pairs := entries(n)
+	pairs := yamlfile.Pairs(n)
 	if pairs == nil {
 		return scalars(n)
 	}
@@ -135,7 +103,7 @@ func namesOf(n ast.Node) ([]string, error) {
 		}
 		i, err := strconv.Atoi(key)
 		if err != nil || i < 0 || i >= maxNames {
-			return nil, fmt.Errorf("%sclass %.20q is no number below %d", place(e.GetToken()), key, maxNames)
+			return nil, yamlfile.At(e.Key, "class %.20q is no number below %d", key, maxNames)
 		}
 		name, err := scalar(e.Value)
 		if err != nil {
@@ -145,19 +113,11 @@ func namesOf(n ast.Node) ([]string, error) {
 			out, set = append(out, strconv.Itoa(len(out))), append(set, false)
 		}
 		if set[i] {
-			return nil, fmt.Errorf("%sclass %d has two names", place(e.GetToken()), i)
+			return nil, yamlfile.At(e.Key, "class %d has two names", i)
 		}
 		out[i], set[i] = name, true
 	}
 	return out, nil
-}
-
-// place says where a token is, "" if that is not known.
-func place(t *token.Token) string {
-	if t == nil || t.Position == nil {
-		return ""
-	}
-	return fmt.Sprintf("line %d, column %d: ", t.Position.Line, t.Position.Column)
 }
 
 // label is one object of a label file, in 0..1 of the picture: x1,y1,x2,y2.

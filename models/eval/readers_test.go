@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
 
 const smallCOCO = `{"info": {"x": [1, {"y": 2}]}, "images": [{"id": 7, "file_name": "b.jpg", "width": 20, "height": 10}, {"id": 3, "file_name": "a.jpg", "width": 30, "height": 10}],
@@ -98,7 +100,9 @@ func TestParseDataYAML(t *testing.T) {
 		{"no number", "names: {a: b}"},
 		{"no number", "names: {99999999: b}"},
 		{"two names", "names: {1: b, 01: c}"},
-		{"more than", "#" + strings.Repeat("x", maxYAMLBytes)},
+		{"at most", "#" + strings.Repeat("x", yamlfile.MaxBytes)},
+		{"nested too deeply", strings.Repeat("- ", 1000)},
+		{"2:8: anchors", "val: a\nnames: &a [b]"},
 		{"", "a: [\n"},
 	} {
 		if _, err := parseDataYAML([]byte(c.file)); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -261,6 +265,9 @@ func FuzzReadCOCO(f *testing.F) {
 
 func FuzzYOLO(f *testing.F) {
 	f.Add([]byte("path: data\nval: images/val\nnames: [cat, dog]\n"), []byte("1 0.5 0.5 0.2 0.4\r\n\n0 0.1 0.2 0.5 0.3 0.3 0.8\n"))
+	for _, s := range []string{"[", "{a: ", "- ", `["]",`} {
+		f.Add([]byte("names: "+strings.Repeat(s, 200)), []byte("0 1 1 1 1"))
+	}
 	f.Add([]byte("names:\n  1: dog\n  0: &a cat\n  3: *a\nval: [a, b.txt]"), []byte("0 1e-400 1 1 1\n0 NaN 0 0 0"))
 	f.Fuzz(func(t *testing.T, yaml, labels []byte) {
 		d, err := parseDataYAML(yaml)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
 
 // Limits of a YOLO dataset.
@@ -30,13 +32,13 @@ type Dataset struct {
 // that lists pictures, or a list of those. An entry that is not there, but is without a leading ../, is taken as that:
 // a well-known exporter writes them so.
 func OpenYOLO(file, split string) (*Dataset, error) {
-	data, err := readSome(file, maxYAMLBytes)
+	data, err := readSome(file, yamlfile.MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
 	d, err := parseDataYAML(data)
 	if err != nil {
-		return nil, fmt.Errorf("dataset %s: %w", file, err)
+		return nil, fmt.Errorf("dataset %s:%w", file, err)
 	}
 	if len(d.splits[split]) == 0 {
 		return nil, fmt.Errorf("dataset %s: it has no %s pictures: add the entry or name another split", file, split)
