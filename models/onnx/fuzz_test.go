@@ -17,6 +17,7 @@ func FuzzParse(fz *testing.F) {
 		}
 		fz.Add(data)
 	}
+	fz.Add(mustBytes(fz, hugeEmpty()))
 	b := tiny()
 	b.Meta("names", "{0: 'person'}")
 	b.Add(Node{Op: "If", Name: "if", Inputs: []string{"x"}, Outputs: []string{"y"}, Attrs: []Attr{

@@ -92,13 +92,16 @@ func (r *reader) sparse(msg []byte) (*Initializer, error) {
 
 // node reads a NodeProto.
 func (r *reader) node(msg []byte) (Node, error) {
-	attrs := count(msg, 5)
+	ins, outs, attrs := count(msg, 1), count(msg, 2), count(msg, 5)
 	if err := r.take(attrs, "attributes"); err != nil {
 		return Node{}, err
 	}
+	if err := r.take((ins+outs)/namesPerItem, "inputs and outputs"); err != nil {
+		return Node{}, err
+	}
 	n := Node{
-		Inputs:  make([]string, 0, count(msg, 1)),
-		Outputs: make([]string, 0, count(msg, 2)),
+		Inputs:  make([]string, 0, ins),
+		Outputs: make([]string, 0, outs),
 		Attrs:   make([]Attr, 0, attrs),
 	}
 	err := each(msg, func(f field) error {

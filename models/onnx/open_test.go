@@ -3,8 +3,11 @@ package onnx
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
 )
@@ -93,6 +96,15 @@ func TestParseRefuses(t *testing.T) {
 	for range 5000 {
 		crowd = append(crowd, 0x0a, 0x00)
 	}
+	var names, attrs []byte // a graph of one node of 3000 inputs without a name and 1000 empty attributes
+	for range 3000 {
+		names = append(names, 0x0a, 0x00)
+	}
+	for range 1000 {
+		attrs = append(attrs, 0x2a, 0x00)
+	}
+	node := protowire.AppendBytes([]byte{0x0a}, append(names, attrs...))
+	wide := protowire.AppendBytes([]byte{0x08, 0x08, 0x3a}, node)
 	cases := []struct {
 		name string
 		data func() ([]byte, error)
@@ -104,6 +116,7 @@ func TestParseRefuses(t *testing.T) {
 		{"data too short", short.Bytes, "the file holds 4"},
 		{"dimensions overflow", overflow.Bytes, "impossible shape"},
 		{"too many nodes", func() ([]byte, error) { return crowd, nil }, "more nodes"},
+		{"too many inputs of a node", func() ([]byte, error) { return wide, nil }, "more inputs and outputs"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -115,6 +128,25 @@ func TestParseRefuses(t *testing.T) {
 				t.Fatalf("error %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// hugeEmpty is a model that joins two tensors of 2^44 times nothing.
+func hugeEmpty() *Builder {
+	b := tiny()
+	b.Graph().Initializers = []Initializer{{Name: "w", Type: tensor.Float32, Dims: []int{1 << 44, 0}, raw: []byte{}}}
+	b.Add(Node{Op: "Concat", Name: "join", Inputs: []string{"w", "w"}, Outputs: []string{"ww"}, Attrs: []Attr{Int("axis", 1)}})
+	return b
+}
+
+func TestEmptyTensorsCostNothing(t *testing.T) {
+	m, err := Parse(mustBytes(t, hugeEmpty()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, err := m.Infer(nil)
+	if err != nil || !slices.Equal(shapes["ww"], []int{1 << 44, 0}) {
+		t.Errorf("got %v, %v", shapes["ww"], err)
 	}
 }
 

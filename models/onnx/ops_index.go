@@ -58,6 +58,10 @@ func (c *call) joinElems(a int) {
 	if slices.Contains(shape, -1) || !c.s.spend(n) {
 		return
 	}
+	if n == 0 { // known in full; in front of the axis there may be 2^44 times nothing
+		c.out[0].elems = []float64{}
+		return
+	}
 	outer := product(shape[:a])
 	parts := make([][]float64, len(c.Inputs))
 	for i := range parts {

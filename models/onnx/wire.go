@@ -13,6 +13,7 @@ const (
 	maxDepth     = 16 // graphs within graphs
 	maxRank      = 32 // dimensions of a tensor
 	bytesPerItem = 8  // a node, attribute, tensor or value takes more bytes in an honest file
+	namesPerItem = 4  // inputs and outputs of nodes, which take as much memory as one of those
 	spareItems   = 64 // so that tiny graphs are never refused
 )
 
