@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/internal/child"
@@ -22,7 +23,13 @@ type clip struct {
 	url    string // as ffmpeg gets it
 	ffmpeg string // absolute path of the program
 	total  atomic.Int64
+	// wait is how long the first frame waits for ffmpeg's lines about the clip.
+	wait time.Duration
 }
+
+// describeWait is far above the microseconds that ffmpeg's lines take after the header of its
+// output, and all that a version with other words costs: its colour is guessed then.
+const describeWait = time.Second
 
 // errOldFFmpeg means that ffmpeg does not know an option that newer ones want.
 var errOldFFmpeg = errors.New("ffmpeg is too old for this option")
@@ -42,7 +49,7 @@ func openClip(b base, path string) (Source, error) {
 	}
 	b.live = b.opts.realtime
 	// With "file:" in front and an absolute path no name is taken for an option or a protocol.
-	return &clip{base: b, path: path, url: "file:" + abs, ffmpeg: program}, nil
+	return &clip{base: b, path: path, url: "file:" + abs, ffmpeg: program, wait: describeWait}, nil
 }
 
 // Total estimates the number of frames from the duration, once the first frame is there.
@@ -84,9 +91,15 @@ func (s *clip) run(ctx context.Context, sink Sink, syncFlag string) error {
 	if s.opts.tooLarge(in.width, in.height) {
 		return s.errTooLarge()
 	}
+	described := time.NewTimer(s.wait)
+	defer described.Stop()
 	select {
 	case <-log.ready: // written before the first frame
 	case <-c.Done():
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-described.C:
+		s.opts.log.Warn("ffmpeg does not say what the clip's colours are: they are guessed by its size", "clip", s.path)
 	}
 	s.total.Store(int64(log.frames()))
 	frames := newPool(s.opts.buffers, frame.I420, log.colour(in.width, in.height), in.width, in.height)
@@ -147,7 +160,7 @@ func (s *clip) end(ctx context.Context, c *child.Child, log *ffLog, n uint64, er
 		return fmt.Errorf("clip %s: has no video stream", s.path)
 	case strings.Contains(said, "max pixel count"):
 		return s.errTooLarge()
-	case exit != nil && n == 0 && faults > 0:
+	case exit != nil && n == 0 && said != "":
 		said = strings.Join(lines[max(len(lines)-2, 0):], "; ")
 		return fmt.Errorf("clip %s: ffmpeg cannot decode it: %s", s.path, said)
 	case errors.As(exit, &status):

@@ -412,6 +412,36 @@ func TestOldFFmpeg(t *testing.T) {
 	}
 }
 
+// TestRewordedFFmpeg has an ffmpeg whose log is worded otherwise: the clip is whole all the same.
+func TestRewordedFFmpeg(t *testing.T) {
+	path := clipAsset(t, "person.ts")
+	real, err := child.Look("ffmpeg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]string{
+		"words":  "s/Stream #/Track #/; s/Output #/Target #/; s/Duration/Length/",
+		"levels": "s/\\[info\\]/<i>/; s/\\[warning\\]/<w>/",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			script := "#!/bin/sh\n{ " + real + " \"$@\" 2>&1 >&3 3>&- | sed -u '" + edit + "' >&2; } 3>&1\n"
+			if err := os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			s := mustOpen(t, path)
+			s.(*clip).wait = time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends what hangs
+			defer cancel()
+			var got collector
+			if err := s.Run(ctx, &got); err != nil || len(got.frames) != 50 {
+				t.Errorf("%d frames, %v", len(got.frames), err)
+			}
+		})
+	}
+}
+
 // TestClipMemory runs a clip with two buffers: the frames use the same memory again, and the
 // heap does not grow with their number.
 func TestClipMemory(t *testing.T) {

@@ -27,7 +27,7 @@ type ffLog struct {
 	in, out  ffVideo
 	duration time.Duration
 	faults   int
-	last     string // the last fault
+	last     string // the last fault, or the last line without a level
 }
 
 // ffVideo is what a line about a video stream says.
@@ -51,7 +51,7 @@ var (
 
 // line looks at one line and returns it if it tells of a fault, for the child's record.
 func (l *ffLog) line(text string) string {
-	level := "fatal" // a line without a level comes from the reading of the command line
+	level := "" // a line without a level comes from the reading of the command line
 	if m := ffLevel.FindStringSubmatch(text); m != nil {
 		level, text = m[1], m[2]
 	}
@@ -67,6 +67,9 @@ func (l *ffLog) line(text string) string {
 			return ""
 		}
 	case "panic", "fatal", "error":
+	case "": // no fault by itself: ffmpeg's exit status says whether it did harm
+		l.last = Redact(l.hide.Replace(text))
+		return l.last
 	default:
 		return ""
 	}
