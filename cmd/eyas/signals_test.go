@@ -123,9 +123,9 @@ func TestSignals(t *testing.T) {
 			}
 		})
 	}
-	t.Run("recording", func(t *testing.T) {
+	t.Run("recording", func(t *testing.T) { // of small pictures, which any machine encodes in time
 		dir := t.TempDir()
-		s := start(t, 12, fast(t, "--save", dir, film)...)
+		s := start(t, 12, fast(t, "--save", dir, "long=test:pattern?size=64x64&frames=1000000")...)
 		if err := s.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestSecondSignal(t *testing.T) {
 // When the reader goes the run ends, without a word, and its recording is whole.
 func TestClosedStandardOutput(t *testing.T) {
 	film := long(t)
-	for _, args := range [][]string{{film}, {"--events", film}, {"test:pattern?size=64x64"}, {"--save", t.TempDir(), film}} {
+	for _, args := range [][]string{{film}, {"--events", film}, {"test:pattern?size=64x64"}, {"--save", t.TempDir(), "long=test:pattern?size=64x64"}} {
 		s := start(t, 3, fast(t, args...)...)
 		s.pipe.Close()
 		if code := s.end(t); code != exitPipe {
