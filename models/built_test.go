@@ -184,6 +184,19 @@ func sameHead(a, b decode.Head) bool {
 		a.CentreOffset == b.CentreOffset && a.CentreNanoDet == b.CentreNanoDet
 }
 
+// Rows without a column for the frame keep a dynamic batch at one frame.
+func TestRowsOfADynamicBatch(t *testing.T) {
+	for columns, want := range map[int]int{6: 1, 7: 0} {
+		m, err := New(build(t, nil, []port{f32("images", -1, 3, 640, 640)}, []port{f32("dets", -1, columns)}), "", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Input.Batch != want {
+			t.Errorf("%d columns: batch %d, want %d", columns, m.Input.Batch, want)
+		}
+	}
+}
+
 // What cannot be run is refused in one line that says what it is and what to do.
 func TestRefusals(t *testing.T) {
 	list := func(p ...port) []port { return p }
@@ -206,6 +219,7 @@ func TestRefusals(t *testing.T) {
 		{name: "classification", meta: meta("task", "classify"), out: list(f32("o", 1, 1000)), want: []string{"classification model"}},
 		{name: "classification without a task", out: list(f32("o", 1, 1000)), want: []string{"classification model"}},
 		{name: "six classes", out: list(f32("o", 1, 6)), want: []string{"classification model"}},
+		{name: "rows of a batch without its number", in: list(f32("images", 4, 3, 640, 640)), out: list(f32("dets", -1, 6)), want: []string{"4 frames", "dets float32 [?,6]", "export with batch 1"}},
 		{name: "bfloat16 input", in: list(port{"images", tensor.BFloat16, picture.dims}), out: list(f32("o", 1, 84, 8400)), want: []string{"bfloat16", "half=True"}},
 		{name: "bfloat16 output", out: list(port{"o", tensor.BFloat16, []int{1, 84, 8400}}), want: []string{"bfloat16", "half=True"}},
 		{name: "integer picture", in: list(i64("images", 1, 3, 640, 640)), out: list(f32("o", 1, 84, 8400)), want: []string{"int64", "float32, float16 or uint8"}},

@@ -162,7 +162,23 @@ func (l *loader) take(r reading) error {
 	if r.warning != "" && l.fam == nil {
 		l.warn("%s", r.warning)
 	}
+	if err := l.settleRows(); err != nil {
+		return err
+	}
 	return l.overrideHead()
+}
+
+// settleRows keeps a model whose rows do not say which frame of the batch they belong to at one frame a run.
+func (l *loader) settleRows() error {
+	if l.Head.Kind != decode.Rows || l.outputs[l.Head.Output].shape[1] != 6 {
+		return nil
+	}
+	if l.Input.Batch > 1 {
+		return fmt.Errorf("runs %d frames at a time, and its output %s does not say which frame a row belongs to: export with batch 1",
+			l.Input.Batch, l.outputs[l.Head.Output].text())
+	}
+	l.Input.Batch = 1
+	return nil
 }
 
 // overrideHead lays the sidecar's facts over the head.
