@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -392,6 +393,37 @@ func TestLabels(t *testing.T) {
 	om = build(t, nil, []port{picture}, []port{f32("o", 1, 84, 8400)})
 	_, err = New(om, "", Options{Labels: file})
 	wantError(t, err, "3 classes", "80")
-	_, err = New(om, "", Options{Labels: filepath.Join(dir, "none.txt")})
-	wantError(t, err, "labels", "none.txt")
+	if errors.Is(err, ErrOption) {
+		t.Errorf("the labels do not fit the model, which is no fault of the option alone: %v", err)
+	}
+}
+
+// What is wrong with an option whatever the model is can be told from what is wrong with a model.
+func TestOptionErrors(t *testing.T) {
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "binary.txt")
+	write(t, binary, "\x00")
+	om := build(t, nil, []port{picture}, []port{f32("o", 1, 84, 8400)})
+	for _, c := range []struct {
+		opt  Options
+		want string
+	}{
+		{Options{Labels: filepath.Join(dir, "none.txt")}, "none.txt"},
+		{Options{Labels: dir}, "not a file"},
+		{Options{Labels: binary}, "not a text file"},
+		{Options{Family: "ssd"}, `family "ssd" is not known`},
+		{Options{ImgSize: Size{MaxSide + 1, 640}}, "imgsz 16385x640 is out of range"},
+		{Options{ImgSize: Size{640, -1}}, "out of range"},
+	} {
+		_, err := New(om, filepath.Join(dir, "best.onnx"), c.opt)
+		wantError(t, err, c.want)
+		if !errors.Is(err, ErrOption) || strings.Contains(err.Error(), "best.onnx") {
+			t.Errorf("not about the option alone: %v", err)
+		}
+	}
+	for _, o := range []Options{{Family: "nanodet"}, {ImgSize: Size{320, 320}}} {
+		if _, err := New(om, "", o); err == nil || errors.Is(err, ErrOption) {
+			t.Errorf("%+v: %v is about the model", o, err)
+		}
+	}
 }

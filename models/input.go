@@ -74,8 +74,8 @@ func (l *loader) settleLayout(shape []int) error {
 		return fmt.Errorf("input %v has %d channels: Eyas feeds 3 colours or 1 grey level a pixel", shape, c)
 	}
 	l.Input.Channels, l.Input.H, l.Input.W = c, max(h, 0), max(w, 0)
-	if max(h, w) > maxSide {
-		return fmt.Errorf("input %v: a side has at most %d pixels", shape, maxSide)
+	if max(h, w) > MaxSide {
+		return fmt.Errorf("input %v: a side has at most %d pixels", shape, MaxSide)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -70,6 +71,16 @@ type Model struct {
 	Warnings   []string // one line each, to be shown once
 }
 
+// ErrOption is matched by the errors of Load and New about what the user says, whatever the model is: a
+// family that does not exist, a labels file that cannot be read, a size out of range.
+var ErrOption = errors.New("the options are wrong")
+
+// optionError is an error that is ErrOption, too, without saying so.
+type optionError struct{ error }
+
+func (e optionError) Is(target error) bool { return target == ErrOption }
+func (e optionError) Unwrap() error        { return e.error }
+
 // Load reads the model at path and the sidecar beside it. Its errors are one line: the file, what
 // is wrong, and what to do.
 func Load(path string, o Options) (*Model, error) {
@@ -96,7 +107,7 @@ func New(om *onnx.Model, path string, o Options) (*Model, error) {
 		l.settleOptions, l.refuseTask, l.settleInput, l.settleSize, l.settleOutputs, l.settleHead, l.settleLabels, l.settleRecipe,
 	} {
 		if err := step(); err != nil {
-			if path != "" {
+			if path != "" && !errors.Is(err, ErrOption) {
 				err = fmt.Errorf("%s: %w", path, err)
 			}
 			return nil, err
@@ -127,7 +138,7 @@ func (l *loader) settleOptions() error {
 	l.Warnings = append(l.Warnings, l.meta.warnings...)
 	if l.opt.ImgSize != (Size{}) {
 		if err := l.opt.ImgSize.check(); err != nil {
-			return err
+			return optionError{err}
 		}
 	}
 	name := l.side.Family
@@ -137,14 +148,14 @@ func (l *loader) settleOptions() error {
 	if name != "" {
 		f, ok := lookup(name)
 		if !ok {
-			return fmt.Errorf("family %q is not known: use one of %s", name, strings.Join(Families(), ", "))
+			return optionError{fmt.Errorf("family %q is not known: use one of %s", name, strings.Join(Families(), ", "))}
 		}
 		l.fam = &f
 	}
 	if l.opt.Labels != "" {
 		names, err := ReadLabels(l.opt.Labels)
 		if err != nil {
-			return err
+			return optionError{err}
 		}
 		l.given = names
 	} else {

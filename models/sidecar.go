@@ -64,13 +64,13 @@ func (s *Size) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// maxSide is the longest side of an input: above, a tensor takes gigabytes.
-const maxSide = 8192
+// MaxSide is the longest side of an input in pixels: a square of it takes 3 GB as floats.
+const MaxSide = 16384
 
 func (s Size) check() error {
 	for _, side := range s {
-		if side < 1 || side > maxSide {
-			return fmt.Errorf("imgsz %dx%d is out of range: a side has 1 to %d pixels", s[0], s[1], maxSide)
+		if side < 1 || side > MaxSide {
+			return fmt.Errorf("imgsz %dx%d is out of range: a side has 1 to %d pixels", s[0], s[1], MaxSide)
 		}
 	}
 	return nil
