@@ -107,7 +107,7 @@ func New(om *onnx.Model, path string, o Options) (*Model, error) {
 		l.settleOptions, l.refuseTask, l.settleInput, l.settleSize, l.settleOutputs, l.settleHead, l.settleLabels, l.settleRecipe,
 	} {
 		if err := step(); err != nil {
-			if path != "" && !errors.Is(err, ErrOption) {
+			if path != "" {
 				err = fmt.Errorf("%s: %w", path, err)
 			}
 			return nil, err
