@@ -18,6 +18,7 @@ type mapping struct {
 	classes []string      // names by class index
 	of      map[int64]int // category ID -> class index
 	skipped []string      // names of categories without a class
+	byOrder bool          // there are labels and not one name in common
 }
 
 // mapClasses maps categories to a model's labels. Dataset IDs may be sparse (COCO's 80 lie in 1..90), so:
@@ -25,7 +26,7 @@ type mapping struct {
 //   - without labels, classes are the categories in the order of their IDs;
 //   - by name, upper and lower case alike; categories without a label are skipped;
 //   - in the order of IDs if there are as many categories as labels and none that has a label by name contradicts
-//     it: spellings differ between tools (tvmonitor, tv).
+//     it: spellings differ between tools (tvmonitor, tv). byOrder says that nothing speaks for it either.
 //
 // It fails when two categories share an ID, and when not a single one finds a class.
 func mapClasses(categories []category, labels []string) (mapping, error) {
@@ -40,13 +41,15 @@ func mapClasses(categories []category, labels []string) (mapping, error) {
 			}
 		}
 	}
+	met := 0 // categories that have a label by name
 	inOrder := len(labels) == 0 || len(labels) == len(categories)
 	for i, c := range categories {
 		if i > 0 && categories[i-1].id == c.id {
 			return m, fmt.Errorf("two categories have the ID %d", c.id)
 		}
-		if at, ok := byName[fold(c.name)]; ok && at != i {
-			inOrder = false
+		if at, ok := byName[fold(c.name)]; ok {
+			met++
+			inOrder = inOrder && at == i
 		}
 	}
 	if len(labels) == 0 {
@@ -64,6 +67,7 @@ func mapClasses(categories []category, labels []string) (mapping, error) {
 			m.skipped = append(m.skipped, c.name)
 		}
 	}
+	m.byOrder = inOrder && len(labels) > 0 && met == 0
 	if len(m.of) == 0 {
 		return m, fmt.Errorf("none of its %d classes (%s) is one of the model's %d (%s): give the model's names with --labels",
 			len(categories), some(m.skipped), len(labels), some(labels))

@@ -100,7 +100,7 @@ func (f *cocoFile) groundTruth(labels []string) (*GroundTruth, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coco: %w", err)
 	}
-	g := &GroundTruth{Classes: m.classes, Skipped: m.skipped, Images: make([]Image, 0, len(f.Images))}
+	g := &GroundTruth{Classes: m.classes, Skipped: m.skipped, ByOrder: m.byOrder, Images: make([]Image, 0, len(f.Images))}
 	images := make(map[int64]bool, len(f.Images))
 	for _, i := range f.Images {
 		if images[i.ID] {

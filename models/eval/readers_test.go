@@ -33,6 +33,7 @@ func TestReadCOCO(t *testing.T) {
 		{"by name", []string{"Cat", "bird", "dog "}, &GroundTruth{Classes: []string{"Cat", "bird", "dog "}, Boxes: []Box{moved(cat, 0), moved(dogs, 2)}}},
 		{"by name, the other way round", []string{"cat", "dog"}, &GroundTruth{Classes: []string{"cat", "dog"}, Boxes: []Box{moved(cat, 0), moved(dogs, 1)}}},
 		{"a class that the model lacks", []string{"cat"}, &GroundTruth{Classes: []string{"cat"}, Boxes: []Box{moved(cat, 0)}, Skipped: []string{"dog"}}},
+		{"as many, and not one name in common", []string{"Hund", "Katze"}, &GroundTruth{Classes: []string{"Hund", "Katze"}, Boxes: []Box{cat, dogs}, ByOrder: true}},
 		{"as many, spelt differently", []string{"Hund", "cat"}, &GroundTruth{Classes: []string{"Hund", "cat"}, Boxes: []Box{cat, dogs}}},
 		{"as many, spelt differently, in another order", []string{"cat", "Hund"}, &GroundTruth{Classes: []string{"cat", "Hund"}, Boxes: []Box{moved(cat, 0)}, Skipped: []string{"dog"}}},
 	} {

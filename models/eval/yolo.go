@@ -185,7 +185,7 @@ func (d *Dataset) GroundTruth(labels []string, size func(file string) (w, h int,
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
-	g := &GroundTruth{Classes: m.classes, Skipped: m.skipped, Images: make([]Image, 0, len(d.Files))}
+	g := &GroundTruth{Classes: m.classes, Skipped: m.skipped, ByOrder: m.byOrder, Images: make([]Image, 0, len(d.Files))}
 	for i, file := range d.Files {
 		w, h, err := size(file)
 		if err != nil {
