@@ -3,6 +3,7 @@ package annotate
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
@@ -216,7 +217,8 @@ func (v *VideoWriter) fail(err error) error {
 }
 
 // Close ends the clip and gives it its name. It waits for ffmpeg until ctx ends, then ends
-// ffmpeg. After an error, or without a picture, no file is left. Further calls do nothing.
+// ffmpeg. An error says that pictures may be missing: a file that plays is kept all the same, for it may be
+// an hour's recording. No other file is left, nor one without a picture. Further calls do nothing.
 func (v *VideoWriter) Close(ctx context.Context) error {
 	if v.closed {
 		return nil
@@ -231,19 +233,58 @@ func (v *VideoWriter) Close(ctx context.Context) error {
 			return fmt.Errorf("save %s: %w", v.path, err)
 		}
 	}
-	switch err := v.ffmpeg.Wait(); {
-	case v.err != nil:
-		return v.err
-	case v.count == 0:
-		return nil
-	case err != nil:
-		return fmt.Errorf("save %s: %w", v.path, err)
+	err := v.err
+	if end := v.ffmpeg.Wait(); err == nil && end != nil && v.count > 0 {
+		err = fmt.Errorf("save %s: %w", v.path, end)
 	}
-	if err := os.Chmod(v.temp, 0o644); err != nil {
-		return fmt.Errorf("save %s: %w", v.path, err)
+	if v.count == 0 || err != nil && !plays(v.temp) {
+		return err
 	}
-	if err := os.Rename(v.temp, v.path); err != nil {
+	if naming := v.name(); err == nil {
+		return naming
+	}
+	return err
+}
+
+// name gives the finished file its name.
+func (v *VideoWriter) name() error {
+	err := os.Chmod(v.temp, 0o644)
+	if err == nil {
+		err = os.Rename(v.temp, v.path)
+	}
+	if err != nil {
 		return fmt.Errorf("save %s: %w", v.path, err)
 	}
 	return nil
+}
+
+// plays says whether an MP4 is whole: its boxes fill it to the end, and the index is one of them. ffmpeg
+// writes the index last, and its size last of all, so that a killed one leaves no such file.
+func plays(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	index := false
+	for at, end := int64(0), info.Size(); at < end; {
+		var head [16]byte
+		if n, _ := f.ReadAt(head[:], at); n < 8 {
+			return false
+		}
+		size := int64(binary.BigEndian.Uint32(head[:]))
+		if size == 1 { // the real one follows
+			size = int64(binary.BigEndian.Uint64(head[8:]))
+		}
+		if size < 8 || size > end-at {
+			return false
+		}
+		index = index || string(head[4:8]) == "moov"
+		at += size
+	}
+	return index
 }

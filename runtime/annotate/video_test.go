@@ -3,6 +3,7 @@ package annotate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"log/slog"
@@ -12,9 +13,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/eyas-edge/eyas/internal/child"
 	"github.com/eyas-edge/eyas/internal/testenv"
 )
 
@@ -192,6 +195,69 @@ func TestVideoOfAStalledFFmpeg(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("the folder holds %v", entries)
+	}
+}
+
+// An ffmpeg that has written its file but does not end in time: the recording is kept.
+func TestVideoOfAStoppedFFmpeg(t *testing.T) {
+	dir := t.TempDir()
+	written := filepath.Join(dir, "written")
+	if err := syscall.Mkfifo(written, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	standIn(t, `case "$*" in *-encoders*) exec $REAL "$@" ;; *) $REAL "$@"; : >`+written+`; exec sleep 600 ;; esac`)
+	path := filepath.Join(dir, "clip.mp4")
+	v, err := NewVideo(t.Context(), path, 64, 48, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if err := v.Write(t.Context(), canvas(64, 48), time.Duration(i)*40*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		defer stop()
+		if f, err := os.Open(written); err == nil { // waits for the other end
+			f.Close()
+		}
+	}()
+	if err := v.Close(ctx); !errors.Is(err, child.ErrStopped) {
+		t.Errorf("closed with %v, want that ffmpeg was stopped", err)
+	}
+	if _, _, times := probe(t, path); len(times) != 5 {
+		t.Errorf("%d pictures", len(times))
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("the folder holds %v", entries)
+	}
+}
+
+func TestPlays(t *testing.T) {
+	for name, c := range map[string]struct {
+		data string
+		want bool
+	}{
+		"whole":           {"\x00\x00\x00\x08ftyp\x00\x00\x00\x0amdat..\x00\x00\x00\x09moov.", true},
+		"long size":       {"\x00\x00\x00\x01mdat\x00\x00\x00\x00\x00\x00\x00\x11.\x00\x00\x00\x08moov", true},
+		"no index":        {"\x00\x00\x00\x08ftyp\x00\x00\x00\x0amdat..", false},
+		"index cut off":   {"\x00\x00\x00\x08ftyp\x00\x00\x00\x19moov....", false},
+		"size not filled": {"\x00\x00\x00\x08ftyp\x00\x00\x00\x00moov", false},
+		"rest of a head":  {"\x00\x00\x00\x08moov\x00\x00", false},
+		"negative size":   {"\x00\x00\x00\x01moov\xff\xff\xff\xff\xff\xff\xff\xff", false},
+		"empty":           {"", false},
+	} {
+		path := filepath.Join(t.TempDir(), "x.mp4")
+		if err := os.WriteFile(path, []byte(c.data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := plays(path); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if plays(filepath.Join(t.TempDir(), "none")) {
+		t.Error("a file that is not there plays")
 	}
 }
 
