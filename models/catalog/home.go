@@ -1,40 +1,27 @@
 package catalog
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/eyas-edge/eyas/internal/places"
 )
 
 const library = "libonnxruntime.so"
 
 // Home returns the folder of models and libraries: $EYAS_HOME, else $XDG_DATA_HOME/eyas, else
-// ~/.local/share/eyas. Relative values count from the current folder, as a shell would read them.
-func Home() (string, error) {
-	if dir := os.Getenv("EYAS_HOME"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) { // the specification ignores others
-		return filepath.Join(dir, "eyas"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", errors.New("no home directory is known: set EYAS_HOME to a folder for models and libraries")
-	}
-	return filepath.Join(home, ".local", "share", "eyas"), nil
-}
+// ~/.local/share/eyas. A relative EYAS_HOME counts from the current folder, as a shell would read it.
+func Home() (string, error) { return places.Here().Home() }
 
 var nameOf = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // Find returns the file of something pulled: the .onnx of a model, libonnxruntime.so of
 // "onnxruntime:KIND". It looks into Home, then into .deps of Eyas' own source tree where the
-// program runs in or from one. Folders that others may write to are not trusted.
+// program is built in or from one. Folders that others may write to are not trusted.
 func Find(name string) (string, bool) {
 	var below string
 	dep := "models/" + name + ".onnx"
@@ -50,12 +37,13 @@ func Find(name string) (string, bool) {
 	if !nameOf.MatchString(name) {
 		return "", false
 	}
-	if home, err := Home(); err == nil {
+	here := places.Here()
+	if home, err := here.Home(); err == nil {
 		if path := filepath.Join(home, below); usable(path) {
 			return path, true
 		}
 	}
-	if root := sourceTree(); root != "" && dep != "" {
+	if root := here.SourceTree(); root != "" && dep != "" {
 		if path := filepath.Join(root, ".deps", dep); usable(path) {
 			return path, true
 		}
@@ -86,41 +74,4 @@ func ours(dir string) error {
 		return fmt.Errorf("%s can be written by everybody: run chmod o-w %s", dir, dir)
 	}
 	return nil
-}
-
-// sourceTree returns the root of Eyas' source tree, or "": the folder above the program's own
-// (bin/eyas), else the nearest go.mod above the current folder (go run, go test).
-func sourceTree() string {
-	if exe, err := os.Executable(); err == nil {
-		if root := filepath.Dir(filepath.Dir(exe)); isSource(root) {
-			return root
-		}
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			if isSource(dir) {
-				return dir
-			}
-			return ""
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return ""
-		}
-		dir = up
-	}
-}
-
-func isSource(dir string) bool {
-	f, err := os.Open(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
-	return strings.TrimSpace(line) == "module github.com/eyas-edge/eyas"
 }

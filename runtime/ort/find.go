@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/internal/places"
 )
 
 // Found is a library that Find came upon.
@@ -20,41 +21,26 @@ type Found struct {
 
 const libraryName = "libonnxruntime.so"
 
-// modulePath is the first line of the go.mod that marks the project's root.
-const modulePath = "module github.com/eyas-edge/eyas"
-
 // Find looks for ONNX Runtime's library: explicit (a file or directory, from
 // --ort), EYAS_ORT_LIB, beside the executable, the project's fetched copy, the
 // copy that `eyas pull` made, the system's directories. An explicit choice that is
 // not there is an error, never a reason to look further. It does not load or check
 // the library. Errors are ErrLibrary; Tried is filled in either case.
 func Find(explicit string) (Found, error) {
-	exe, err := os.Executable()
-	if err == nil {
-		exe, err = filepath.EvalSymlinks(exe)
-	}
-	if err != nil {
-		exe = ""
-	}
-	wd, err := os.Getwd()
-	if err != nil {
-		wd = ""
-	}
-	return finder{exe: exe, wd: wd, env: os.Getenv, root: "/"}.find(explicit)
+	return finder{Surroundings: places.Here(), root: "/"}.find(explicit)
 }
 
 // finder is Find with its surroundings.
 type finder struct {
-	exe, wd string
-	env     func(string) string
-	root    string // prefix of the system's directories
+	places.Surroundings
+	root string // prefix of the system's directories
 }
 
 // place is one directory to look into, by the rule why.
 type place struct{ dir, why string }
 
 func (f finder) find(explicit string) (Found, error) {
-	for _, choice := range []place{{explicit, "--ort"}, {f.env("EYAS_ORT_LIB"), "EYAS_ORT_LIB"}} {
+	for _, choice := range []place{{explicit, "--ort"}, {f.Env("EYAS_ORT_LIB"), "EYAS_ORT_LIB"}} {
 		if choice.dir == "" {
 			continue
 		}
@@ -84,55 +70,29 @@ func (f finder) places() []place {
 			}
 		}
 	}
-	if f.exe != "" {
-		dir := filepath.Dir(f.exe)
+	if f.Exe != "" {
+		dir := filepath.Dir(f.Exe)
 		add("beside the executable", dir, filepath.Join(dir, "..", "lib"))
-		add("the project's copy", projectCopy(dir))
-		// `go run` and `go test` build outside of the project, so that the working
-		// directory leads to it. An installed eyas ignores the working directory: it
-		// must not run code from wherever it happens to be started.
-		if strings.Contains(f.exe, "/go-build") {
-			add("the project's copy", projectCopy(f.wd))
-		}
+	}
+	if root := f.SourceTree(); root != "" {
+		add("the project's copy", filepath.Join(root, ".deps", "onnxruntime"))
 	}
 	add("pulled", f.pulled()...)
 	triplet := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[goruntime.GOARCH]
 	for _, dir := range []string{"usr/lib", "usr/lib/" + triplet, "usr/lib64", "usr/local/lib", "opt/onnxruntime/lib"} {
 		add("the system", filepath.Join(f.root, dir))
 	}
-	add("LD_LIBRARY_PATH", filepath.SplitList(f.env("LD_LIBRARY_PATH"))...)
+	add("LD_LIBRARY_PATH", filepath.SplitList(f.Env("LD_LIBRARY_PATH"))...)
 	return list
-}
-
-// projectCopy returns the place of the fetched library in the checkout that dir lies
-// in, empty if it lies in none.
-func projectCopy(dir string) string {
-	for d := dir; filepath.IsAbs(d); d = filepath.Dir(d) {
-		mod, err := os.ReadFile(filepath.Join(d, "go.mod"))
-		if err == nil {
-			first, _, _ := strings.Cut(string(mod), "\n")
-			if strings.TrimSpace(first) == modulePath {
-				return filepath.Join(d, ".deps", "onnxruntime")
-			}
-		}
-		if d == "/" {
-			break
-		}
-	}
-	return ""
 }
 
 // pulled lists the directories of pulled builds. Where there are several, a build
 // for the GPU comes first on a machine that has one and last elsewhere, then the
 // newer name.
 func (f finder) pulled() []string {
-	home := f.env("EYAS_HOME")
-	if home == "" {
-		data := f.env("XDG_DATA_HOME")
-		if data == "" {
-			data = filepath.Join(f.env("HOME"), ".local", "share")
-		}
-		home = filepath.Join(data, "eyas")
+	home, err := f.Home()
+	if err != nil {
+		return nil // nobody has pulled anything to nowhere
 	}
 	base := filepath.Join(home, "onnxruntime")
 	entries, _ := os.ReadDir(base) // no directory, nothing pulled

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/eyas-edge/eyas/internal/places"
 )
 
 // tree makes files below a temporary directory; a file called go.mod is the
@@ -20,7 +22,7 @@ func tree(t *testing.T, files ...string) string {
 		}
 		text := ""
 		if filepath.Base(f) == "go.mod" {
-			text = modulePath + "\n\ngo 1.26\n"
+			text = "module github.com/eyas-edge/eyas\n\ngo 1.26\n"
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -70,7 +72,9 @@ func TestFind(t *testing.T) {
 				}
 				return filepath.Join(root, p)
 			}
-			f := finder{exe: below(c.exe), wd: below(c.wd), root: root, env: func(k string) string { return below(c.env[k]) }}
+			f := finder{root: root, Surroundings: places.Surroundings{
+				Exe: below(c.exe), Wd: below(c.wd), Env: func(k string) string { return below(c.env[k]) },
+			}}
 			got, err := f.find(below(c.explicit))
 			if c.want == "" {
 				if !errors.Is(err, ErrLibrary) || len(got.Tried) == 0 {
@@ -82,6 +86,18 @@ func TestFind(t *testing.T) {
 				t.Errorf("found %s (%s), %v; want %s (%s)", got.Path, got.Why, err, below(c.want), c.why)
 			}
 		})
+	}
+}
+
+// A relative EYAS_HOME is the folder that pull writes to: below the working directory.
+func TestFindInARelativeHome(t *testing.T) {
+	root := tree(t, "w/home/onnxruntime/1.30.0-cpu/"+libraryName)
+	f := finder{root: root, Surroundings: places.Surroundings{
+		Exe: filepath.Join(root, "bin", "eyas"), Wd: filepath.Join(root, "w"),
+		Env: func(k string) string { return map[string]string{"EYAS_HOME": "home"}[k] },
+	}}
+	if got, err := f.find(""); err != nil || got.Why != "pulled" {
+		t.Errorf("found %+v, %v", got, err)
 	}
 }
 

@@ -1,0 +1,101 @@
+// Package places knows the folders that Eyas looks into: the one of pulled models and libraries, and
+// Eyas' own source tree with the fetched files of development. It creates nothing.
+package places
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// modulePath is the first line of the go.mod that marks Eyas' source tree.
+const modulePath = "module github.com/eyas-edge/eyas"
+
+// Surroundings are what the places depend on.
+type Surroundings struct {
+	Exe string              // the program's file, absolute and without symbolic links; "" if not known
+	Wd  string              // the working directory; "" if not known
+	Env func(string) string // the environment
+}
+
+// Here returns the surroundings of this process.
+func Here() Surroundings {
+	exe, err := os.Executable()
+	if err == nil {
+		exe, err = filepath.EvalSymlinks(exe)
+	}
+	if err != nil {
+		exe = ""
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		wd = ""
+	}
+	return Surroundings{Exe: exe, Wd: wd, Env: os.Getenv}
+}
+
+// Home returns the absolute path of the folder of models and libraries: $EYAS_HOME, else
+// $XDG_DATA_HOME/eyas, else ~/.local/share/eyas. A relative EYAS_HOME counts from the working
+// directory, as a shell would read it; the specification ignores a relative XDG_DATA_HOME.
+func (s Surroundings) Home() (string, error) {
+	if dir := s.Env("EYAS_HOME"); filepath.IsAbs(dir) {
+		return filepath.Clean(dir), nil
+	} else if dir != "" {
+		if s.Wd == "" {
+			return "", errors.New("the working directory is not known: set EYAS_HOME to an absolute path")
+		}
+		return filepath.Join(s.Wd, dir), nil
+	}
+	if dir := s.Env("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "eyas"), nil
+	}
+	if dir := s.Env("HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, ".local", "share", "eyas"), nil
+	}
+	return "", errors.New("no home directory is known: set EYAS_HOME to a folder for models and libraries")
+}
+
+// SourceTree returns the root of Eyas' source tree, "" if there is none: the one that the program
+// lies in (bin/eyas). `go run` and `go test` build outside of it, so that for their programs the
+// working directory leads to it. An installed eyas ignores the working directory: it must not run code
+// from wherever it happens to be started.
+func (s Surroundings) SourceTree() string {
+	if s.Exe == "" {
+		return ""
+	}
+	if root := rootAbove(filepath.Dir(s.Exe)); root != "" {
+		return root
+	}
+	if strings.Contains(s.Exe, "/go-build") {
+		return rootAbove(s.Wd)
+	}
+	return ""
+}
+
+// rootAbove returns the nearest source tree that dir lies in.
+func rootAbove(dir string) string {
+	for filepath.IsAbs(dir) {
+		if marked(dir) {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	return ""
+}
+
+func marked(dir string) bool {
+	f, err := os.Open(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n') // a last line ends without one
+	return strings.TrimSpace(line) == modulePath
+}
