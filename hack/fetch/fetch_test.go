@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/eyas-edge/eyas/internal/testenv"
+	"github.com/eyas-edge/eyas/models/catalog"
 )
 
 // deps makes a folder as a finished fetch leaves it, with made-up content.
@@ -107,6 +111,32 @@ func TestAlias(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(dir, "onnxruntime", "libonnxruntime.so"))
 	if err != nil || string(data) != "release" || !intact(dir) {
 		t.Errorf("library %q, %v", data, err)
+	}
+}
+
+// What is taken without npm is the version that npm takes.
+func TestReleasesAreOfTheSameVersion(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "hack", "npm", "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	pinned := faceAPI + "@" + manifest.Dependencies[faceAPI] + "/"
+	entry, err := catalog.Lookup("face")
+	if err != nil {
+		t.Fatal(err)
+	}
+	urls := []string{photoSource}
+	for _, f := range entry.Files {
+		urls = append(urls, f.URL)
+	}
+	for _, url := range urls {
+		if !strings.Contains(url, pinned) {
+			t.Errorf("%s is not of %s", url, pinned)
+		}
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/eyas-edge/eyas/models/catalog"
 )
 
-// photoSource is where the npm package's photos lie in its repository.
-const photoSource = "https://raw.githubusercontent.com/vladmandic/face-api/master/demo/"
+// photoSource is where the photos of the npm package lie without npm, at the version of package-lock.json: the
+// files of a published version never change, and their sums are those in npm.go.
+const photoSource = "https://cdn.jsdelivr.net/npm/@vladmandic/face-api@1.7.15/demo/"
 
 // fromReleases takes everything from the pages that the catalog names.
 func fromReleases(ctx context.Context, deps string) error {

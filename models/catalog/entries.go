@@ -11,7 +11,8 @@ const (
 	jetsonBuild = "https://onnxruntime.ai/docs/build/eps.html#nvidia-jetson-tx1tx2nanoxavierorin"
 	jetsonIndex = "https://pypi.jetson-ai-lab.io"
 
-	faceModel  = "https://raw.githubusercontent.com/vladmandic/face-api/master/model/"
+	// Files of a version of an npm package never change; the repository has no release for each of them.
+	faceAPI    = "https://cdn.jsdelivr.net/npm/@vladmandic/face-api@1.7.15/"
 	yolox      = "https://github.com/Megvii-BaseDetection/YOLOX"
 	yoloxFiles = yolox + "/releases/download/0.1.1rc0/"
 	opencvZoo  = "https://github.com/opencv/opencv_zoo"
@@ -30,11 +31,11 @@ var entries = []Entry{
 	{
 		Name: "face", Kind: Model, Version: "1.7.15",
 		Description: "Tiny YOLOv2 face detector, 416x416, 0.19 million weights: faces only",
-		License:     "MIT", LicenseURL: "https://github.com/vladmandic/face-api/blob/master/LICENSE",
+		License:     "MIT", LicenseURL: faceAPI + "LICENSE",
 		Origin: "https://github.com/vladmandic/face-api",
 		Files: []File{
-			{URL: faceModel + face.ManifestName, Size: face.ManifestSize, SHA256: face.ManifestSHA256},
-			{URL: faceModel + face.WeightsName, Size: face.WeightsSize, SHA256: face.WeightsSHA256},
+			{URL: faceAPI + "model/" + face.ManifestName, Size: face.ManifestSize, SHA256: face.ManifestSHA256},
+			{URL: faceAPI + "model/" + face.WeightsName, Size: face.WeightsSize, SHA256: face.WeightsSHA256},
 		},
 		convert: func(w io.Writer, files [][]byte) error { return face.Convert(w, files[0], files[1]) },
 	},
@@ -69,6 +70,7 @@ var entries = []Entry{
 		Description: "FastestDet, COCO's 80 classes, 352x352, 0.24 million weights: the fastest",
 		License:     "BSD-3-Clause", LicenseURL: "https://github.com/dog-qiuqiu/FastestDet/blob/main/LICENSE",
 		Origin: "https://github.com/dog-qiuqiu/FastestDet",
+		// The repository has neither releases nor tags. Should the file change there, its sum refuses it.
 		Files: []File{{
 			URL:  "https://raw.githubusercontent.com/dog-qiuqiu/FastestDet/main/example/onnx-runtime/FastestDet.onnx",
 			Size: 998169, SHA256: "31cb14c017fce347cb4c846ec62fdf00d76bb3beecdf4be21e7116ac67feb880",
