@@ -134,6 +134,23 @@ func TestPullRuntime(t *testing.T) {
 		t.Errorf("intact: %v, %d requests", err, o.requests.Load())
 	}
 	onlyVisible(t, filepath.Dir(dir), ortVersion+"-cpu")
+
+	// What a killed pull left goes with the next one, what another entry's pull is unpacking stays.
+	stale, others := dir+"/../.unpack-"+ortVersion+"-cpu-1/lib", dir+"/../.unpack-"+ortVersion+"-cuda12-1"
+	for _, d := range []string{stale, others} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pull(t.Context(), e, opts); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Dir(stale)); err == nil {
+		t.Error("what a killed pull left stays")
+	}
+	if _, err := os.Stat(others); err != nil {
+		t.Errorf("another entry's folder: %v", err)
+	}
 }
 
 func FuzzExtract(f *testing.F) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/eyas-edge/eyas/internal/atomicfile"
 )
 
 // private makes home and dir below it, for this user alone, and refuses folders of others.
@@ -64,28 +66,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // write makes a file that is there whole, and on the disk, or not at all.
 func write(path string, r io.Reader) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".write-")
+	err := atomicfile.Write(path, func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
-	_, err = io.Copy(tmp, r)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closing := tmp.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	return err
+	return syncDir(filepath.Dir(path))
 }
 
 // syncDir puts a folder's entries on the disk.

@@ -88,6 +88,9 @@ func pull(ctx context.Context, e Entry, o Options) ([]string, error) {
 		return nil, err
 	}
 	defer unlock()
+	if err := in.sweep(); err != nil {
+		return nil, err
+	}
 	if paths := in.intact(e, files); paths != nil {
 		return paths, nil
 	}
@@ -192,7 +195,7 @@ func (in place) installArchive(e Entry, files []File, archive string) error {
 		return err
 	}
 	defer f.Close()
-	tmp, err := os.MkdirTemp(in.dir, ".unpack-")
+	tmp, err := os.MkdirTemp(in.dir, in.unpacking())
 	if err != nil {
 		return err
 	}
@@ -212,6 +215,26 @@ func (in place) installArchive(e Entry, files []File, archive string) error {
 		return err
 	}
 	return syncDir(in.dir)
+}
+
+// unpacking begins the names of the folders that this entry alone is unpacked in, under its lock.
+func (in place) unpacking() string { return ".unpack-" + in.name + "-" }
+
+// sweep removes what a Pull that was killed while it unpacked left behind, up to a gigabyte.
+func (in place) sweep() error {
+	entries, err := os.ReadDir(in.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), in.unpacking()) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(in.dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // record writes the statement of licence and origin that ends with the installed files' sums.

@@ -98,7 +98,7 @@ func (f finder) pulled() []string {
 	entries, _ := os.ReadDir(base) // no directory, nothing pulled
 	var builds []string
 	for _, e := range entries {
-		if e.IsDir() && e.Name() != "lib" {
+		if e.IsDir() && e.Name() != "lib" && e.Name()[0] != '.' { // a build that is being unpacked is hidden
 			builds = append(builds, e.Name())
 		}
 	}

@@ -56,6 +56,7 @@ func TestFind(t *testing.T) {
 		{name: "go run", files: []string{"p/go.mod", "p/.deps/onnxruntime/" + so}, exe: "go-build1/b001/eyas", wd: "p/cmd/eyas", want: "p/.deps/onnxruntime/" + so, why: "the project's copy"},
 		{name: "installed, in some project", files: []string{"p/go.mod", "p/.deps/onnxruntime/" + so}, exe: "usr/bin/eyas", wd: "p"},
 		{name: "pulled", files: []string{"home/onnxruntime/cpu-1.30.0/lib/" + so}, exe: "bin/eyas", env: map[string]string{"EYAS_HOME": "home"}, want: "home/onnxruntime/cpu-1.30.0/lib/" + so, why: "pulled"},
+		{name: "pulled, not whole", files: []string{"home/onnxruntime/.unpack-1.30.0-cpu-7/" + so}, exe: "bin/eyas", env: map[string]string{"EYAS_HOME": "home"}},
 		{name: "pulled, default place", files: []string{"h/.local/share/eyas/onnxruntime/" + so}, env: map[string]string{"HOME": "h"}, want: "h/.local/share/eyas/onnxruntime/" + so, why: "pulled"},
 		{name: "pulled, newest", files: []string{"d/eyas/onnxruntime/cpu-1.9.0/" + so, "d/eyas/onnxruntime/cpu-1.30.0/" + so, "d/eyas/onnxruntime/cuda12-1.31.0/" + so},
 			env: map[string]string{"XDG_DATA_HOME": "d"}, want: "d/eyas/onnxruntime/cpu-1.30.0/" + so, why: "pulled"},
