@@ -29,6 +29,7 @@ const (
 // commands is the command line.
 type commands struct {
 	Run     runCmd     `cmd:"" help:"Detect objects in pictures, folders and clips."`
+	Plan    planCmd    `cmd:"" help:"Plan memory: give buffers offsets so that they take as little as possible."`
 	Inspect inspectCmd `cmd:"" help:"Say what a model is and what it would be fed."`
 	Eval    evalCmd    `cmd:"" help:"Measure a model's average precision on a labelled data set."`
 	Doctor  doctorCmd  `cmd:"" help:"Say what this machine can do, and what is missing."`

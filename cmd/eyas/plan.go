@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/eyas-edge/eyas/internal/atomicfile"
+	"github.com/eyas-edge/eyas/memplan"
+)
+
+type planCmd struct {
+	Problem string   `placeholder:"FILE.csv" help:"Plan the buffers of a file in MiniMalloc's format: id,lower,upper,size."`
+	JSON    bool     `name:"json" help:"One JSON document."`
+	SVG     string   `name:"svg" placeholder:"FILE" help:"Draw the plan: lifetime across, offset up."`
+	Models  []string `arg:"" optional:"" name:"model" help:"An .onnx file or a pulled model; not yet in this version."`
+}
+
+func (c *planCmd) Run(e *env) error {
+	switch {
+	case len(c.Models) > 0:
+		return exitError{exitUsage, fmt.Sprintf("plan %s: plans of models are not yet in this version; --problem FILE.csv plans a list of buffers", c.Models[0])}
+	case c.Problem == "":
+		return exitError{exitUsage, "plan: name a list of buffers with --problem FILE.csv"}
+	}
+	p, err := readProblem(c.Problem)
+	if err != nil {
+		return exitError{exitUsage, "plan: " + err.Error()}
+	}
+	s, err := memplan.Solve(e.ctx, p)
+	if err != nil {
+		return exitError{exitUsage, fmt.Sprintf("plan %s: %v", c.Problem, err)}
+	}
+	if c.SVG != "" {
+		if err := atomicfile.Write(c.SVG, func(w io.Writer) error { return memplan.Drawing(w, p, s) }); err != nil {
+			return fmt.Errorf("plan: %w", err)
+		}
+	}
+	write := writePlan
+	if c.JSON {
+		write = func(w io.Writer, s memplan.Solution) error { return json.NewEncoder(w).Encode(s) }
+	}
+	if err := write(e.stdout, s); err != nil {
+		return err
+	}
+	if sig := e.signals.received(); sig != 0 {
+		return exitError{128 + int(sig), "plan " + c.Problem + ": ended early, this is the lowest plan found so far"}
+	}
+	return nil
+}
+
+func readProblem(path string) (memplan.Problem, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return memplan.Problem{}, err
+	}
+	defer f.Close()
+	p, err := memplan.ReadCSV(f)
+	if err != nil {
+		return memplan.Problem{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+func writePlan(w io.Writer, s memplan.Solution) error {
+	proven := "no: the search ended at its limit, a lower plan may exist"
+	if s.Proven {
+		proven = "yes: no plan is lower"
+	}
+	above := ""
+	if s.LowerBound > 0 {
+		above = fmt.Sprintf(" (%.2f %% above the lower bound)", 100*(float64(s.Height)/float64(s.LowerBound)-1))
+	}
+	_, err := fmt.Fprintf(w, "height       %d bytes%s\nlower bound  %d bytes\nproven       %s\nnodes        %d\ntime         %v\n",
+		s.Height, above, s.LowerBound, proven, s.Nodes, time.Duration(s.Seconds*float64(time.Second)).Round(time.Millisecond))
+	return err
+}
