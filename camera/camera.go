@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
@@ -87,6 +88,20 @@ type Counter interface {
 	// Total returns that number, 0 while it is not known. A clip's is an estimate from its
 	// duration that is there once the first frame is.
 	Total() int
+}
+
+// Files returns the files that a source reads: one for a picture, clip or raw file, those of a folder or
+// glob; none for other sources.
+func Files(s Source) []string {
+	switch s := s.(type) {
+	case *pictures:
+		return slices.Clone(s.paths)
+	case *clip:
+		return []string{s.path}
+	case *raw:
+		return []string{s.path}
+	}
+	return nil
 }
 
 // ErrNotYet is wrapped by Open's error for kinds of sources that a later version opens.

@@ -18,14 +18,23 @@ func (e *env) setLog(format string, quiet bool) {
 		level = slog.LevelError
 	}
 	if format == "json" {
-		e.log = slog.New(slog.NewJSONHandler(e.lines, &slog.HandlerOptions{Level: level}))
+		e.log = slog.New(slog.NewJSONHandler(e.lines, &slog.HandlerOptions{Level: level, ReplaceAttr: redact}))
 		return
 	}
 	e.log = slog.New(&textHandler{w: e.lines, level: level})
 }
 
+// redact takes passwords out of what a JSON line quotes, before it is encoded.
+func redact(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindString, slog.KindAny:
+		a.Value = slog.StringValue(camera.Redact(a.Value.String()))
+	}
+	return a
+}
+
 // lineWriter is where lines for people go, each in one write: to standard error, or above a progress bar
-// while there is one. Whatever they quote, no password in it gets out.
+// while there is one.
 type lineWriter struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -34,7 +43,7 @@ type lineWriter struct {
 func (l *lineWriter) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := io.WriteString(l.w, camera.Redact(string(line))); err != nil {
+	if _, err := l.w.Write(line); err != nil {
 		return 0, err
 	}
 	return len(line), nil
@@ -72,7 +81,7 @@ func (h *textHandler) Handle(_ context.Context, r slog.Record) error {
 	}
 	r.Attrs(attr)
 	b.WriteByte('\n')
-	_, err := io.WriteString(h.w, b.String())
+	_, err := io.WriteString(h.w, camera.Redact(b.String())) // whatever it quotes, no password gets out
 	return err
 }
 

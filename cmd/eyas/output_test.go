@@ -91,6 +91,49 @@ func TestResultsFile(t *testing.T) {
 	call(t, fast(t, "-o", filepath.Join(dir, "none", "out"), picture(t, "classic/bus.jpg"))...).want(t, 1, "write results: open "+dir)
 }
 
+// What an earlier run has written is not lost to a run that cannot be, and no source is written over.
+func TestResultsFileIsNotLost(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "out.jsonl")
+	write(t, file, "precious\n")
+	call(t, "run", "-m", filepath.Join(dir, "none.onnx"), "-o", file, picture(t, "classic/bus.jpg")).want(t, 3, "none.onnx")
+	if text, err := os.ReadFile(file); err != nil || string(text) != "precious\n" {
+		t.Errorf("the results of the last run are now %q, %v", text, err)
+	}
+	photo := filepath.Join(dir, "photo.jpg")
+	data, err := os.ReadFile(picture(t, "classic/bus.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, photo, string(data))
+	call(t, fast(t, "-o", photo, photo)...).want(t, 2, "is a source of this run")
+	if after, err := os.ReadFile(photo); err != nil || len(after) != len(data) {
+		t.Errorf("the source has %d bytes of %d, %v", len(after), len(data), err)
+	}
+}
+
+// A picture that two models looked at is one frame, with a line for each.
+func TestSummaryCountsFrames(t *testing.T) {
+	o := call(t, fast(t, "-m", modelFile(t, "yolox_nano_person_192"), "--events", "--classes", "0", picture(t, "classic/bus.jpg"))...)
+	o.want(t, 0)
+	if !strings.Contains(o.stdout, `"event":"summary"`) || !strings.Contains(o.stdout, `"frames":1,"detections":8`) {
+		t.Errorf("no summary of one frame with eight detections in\n%s", o.stdout)
+	}
+}
+
+// A password that a JSON line quotes is taken out before it is encoded.
+func TestJSONLogStaysJSON(t *testing.T) {
+	o := call(t, fast(t, "--log-format", "json", `http://u:secret@h/x?token=abc"def.jpg`)...)
+	if o.code != 2 || strings.Contains(o.stderr, "secret") || strings.Contains(o.stderr, "abc") {
+		t.Errorf("exit code %d, %s", o.code, o.stderr)
+	}
+	for line := range strings.Lines(o.stderr) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no JSON: %s", line)
+		}
+	}
+}
+
 // A full disk is said once, and detection goes on.
 func TestFullDisk(t *testing.T) {
 	full := "/dev/full"

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
@@ -62,14 +64,15 @@ func (c *runCmd) show(e *env, cfg *eyas.Config) error {
 
 // session is one eyas run.
 type session struct {
-	e       *env
-	cfg     eyas.Config
-	lines   *sink.Lines
-	saver   *sink.Saver // nil without --save
-	failed  uint64
-	frames  uint64
-	objects uint64
-	deaf    error // nobody reads standard output any more
+	e        *env
+	cfg      eyas.Config
+	lines    *sink.Lines
+	saver    *sink.Saver // nil without --save
+	sequence sink.Sequence
+	failed   uint64
+	frames   uint64
+	objects  uint64
+	deaf     error // nobody reads standard output any more
 }
 
 func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
@@ -88,7 +91,22 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	if len(sources) == 0 {
 		return s.end(sources, nil)
 	}
-	if err := s.openSinks(); err != nil {
+	var early []eyas.Event // before there is somewhere to write them
+	s.cfg.Pictures = s.cfg.Output.Save != ""
+	s.cfg.OnEvent = func(e eyas.Event) {
+		if s.lines == nil {
+			early = append(early, e)
+			return
+		}
+		s.event(e)
+	}
+	rt, err := eyas.Open(e.ctx, s.cfg)
+	if err != nil {
+		return s.end(sources, err)
+	}
+	defer rt.Close()
+	defer abortLate(e.ctx, rt)()
+	if err := s.openSinks(sources); err != nil { // only now: a run that cannot be leaves the last one's results alone
 		return err
 	}
 	defer func() {
@@ -99,16 +117,9 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 			}
 		}
 	}()
-
-	s.cfg.Pictures = s.saver != nil
-	if s.cfg.Output.Events {
-		s.cfg.OnEvent = s.event
+	for _, event := range early {
+		s.event(event)
 	}
-	rt, err := eyas.Open(e.ctx, s.cfg)
-	if err != nil {
-		return s.end(sources, err)
-	}
-	defer rt.Close()
 	for _, err := range missing {
 		s.event(eyas.Event{Kind: "source", Time: time.Now(), State: "failed", Text: err.Error()})
 	}
@@ -124,17 +135,57 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	return s.end(sources, s.deaf)
 }
 
-func (s *session) openSinks() (err error) {
-	s.lines = sink.NewLines(s.e.stdout)
+// abortAfter is how long a run that was told to stop may take for the frames in flight, so that the
+// process ends within two seconds.
+const abortAfter = 1200 * time.Millisecond
+
+// abortLate ends runs that go on for too long after ctx. The function that it returns calls that off.
+func abortLate(ctx context.Context, rt *eyas.Runtime) func() {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-done:
+		case <-time.After(abortAfter):
+			rt.Abort()
+		}
+	})
+	return func() {
+		stop()
+		close(done)
+	}
+}
+
+func (s *session) openSinks(sources []camera.Source) (err error) {
+	lines := sink.NewLines(s.e.stdout)
 	if file := s.cfg.Output.File; file != "" && file != "-" {
-		if s.lines, err = sink.OpenLines(file, int64(s.cfg.Output.MaxSize)); err != nil {
+		if err := notASource(file, sources); err != nil {
+			return err
+		}
+		if lines, err = sink.OpenLines(file, int64(s.cfg.Output.MaxSize)); err != nil {
 			return err
 		}
 	}
+	s.lines = lines
 	if s.cfg.Output.Save != "" {
-		s.saver, err = sink.NewSaver(s.cfg.Output.Save, s.cfg.Logger)
+		s.saver, err = sink.NewSaver(s.cfg.Output.Save, sources, s.cfg.Logger)
 	}
 	return err
+}
+
+// notASource refuses to write results over a source.
+func notASource(file string, sources []camera.Source) error {
+	out, err := os.Stat(file)
+	if err != nil {
+		return nil // it is not there yet
+	}
+	for _, source := range sources {
+		for _, path := range camera.Files(source) {
+			if in, err := os.Stat(path); err == nil && os.SameFile(out, in) {
+				return exitError{exitUsage, fmt.Sprintf("write results: %s is a source of this run: name another file with -o", file)}
+			}
+		}
+	}
+	return nil
 }
 
 func (s *session) closeSinks() error {
@@ -153,7 +204,10 @@ func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera
 			s.fail(err)
 			continue
 		}
-		s.frames++
+		first := s.sequence.Begins(res)
+		if first {
+			s.frames++
+		}
 		s.objects += uint64(len(res.Detections))
 		s.wrote(s.lines.Result(res))
 		if s.saver != nil {
@@ -161,7 +215,7 @@ func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera
 				s.fail(err)
 			}
 		}
-		status.result(res)
+		status.result(res, first)
 		if s.deaf != nil {
 			return
 		}

@@ -6,7 +6,12 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
+
+// giveUpAfter is how long a process that was told to stop may take, whatever it is doing: a model that is being
+// loaded cannot be interrupted. Results are written line by line, so that none is lost.
+const giveUpAfter = 1900 * time.Millisecond
 
 // signals turns the first SIGINT or SIGTERM into a cancelled context; the second ends the
 // process at once, as if nothing had been caught.
@@ -17,6 +22,7 @@ type signals struct {
 	done   chan struct{}
 	mu     sync.Mutex
 	got    syscall.Signal
+	late   *time.Timer
 	pipe   chan os.Signal
 }
 
@@ -36,6 +42,7 @@ func watchSignals() *signals {
 		signal.Stop(s.ch)
 		s.mu.Lock()
 		s.got, _ = sig.(syscall.Signal)
+		s.late = time.AfterFunc(giveUpAfter, func() { os.Exit(128 + int(s.received())) })
 		s.mu.Unlock()
 		s.cancel()
 	}()
@@ -54,5 +61,8 @@ func (s *signals) stop() {
 	signal.Stop(s.ch)
 	close(s.ch)
 	<-s.done
+	if s.late != nil {
+		s.late.Stop()
+	}
 	s.cancel()
 }

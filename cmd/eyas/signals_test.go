@@ -8,12 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/eyas-edge/eyas/internal/tensor"
 	"github.com/eyas-edge/eyas/internal/testenv"
+	"github.com/eyas-edge/eyas/models/onnx"
 )
 
 // long makes a clip of some 7600 frames, which no run here reaches the end of.
@@ -207,4 +211,75 @@ func TestClosedStandardOutput(t *testing.T) {
 	if code := s.end(t); code != exitPipe {
 		t.Errorf("inspect: exit code %d", code)
 	}
+}
+
+// slowModel writes a model of the YOLOv8 form whose run takes many seconds on any machine.
+func slowModel(t *testing.T) string {
+	t.Helper()
+	const channels, side, layers = 128, 256, 60
+	b := onnx.NewBuilder("slow", 13)
+	b.Meta("task", "detect")
+	b.Meta("names", "{0: 'a', 1: 'b'}")
+	x := b.Input("images", tensor.Float32, 1, 3, side, side)
+	pads := onnx.Ints("pads", 1, 1, 1, 1)
+	v := b.Node("Conv", []string{x, b.Float32("first", []int{channels, 3, 3, 3}, make([]float32, channels*3*9))}, pads)
+	w := b.Float32("w", []int{channels, channels, 3, 3}, make([]float32, channels*channels*9))
+	for range layers {
+		v = b.Node("Conv", []string{v, w}, pads)
+	}
+	last := b.Float32("last", []int{6, channels, 8, 8}, make([]float32, 6*channels*64))
+	v = b.Node("Conv", []string{v, last}, onnx.Ints("strides", 8, 8))
+	const cells = 32*32 + 16*16 + 8*8
+	v = b.Node("Reshape", []string{v, b.Int64("flat", 1, 6, 32*32)})
+	v = b.Node("Concat", []string{v, b.Float32("rest", []int{1, 6, cells - 32*32}, make([]float32, 6*(cells-32*32)))}, onnx.Int("axis", 2))
+	b.Output(v, tensor.Float32, 1, 6, cells)
+	data, err := b.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "slow.onnx")
+	write(t, path, string(data))
+	return path
+}
+
+// A model that is being warmed cannot be waited for: the process ends all the same.
+func TestSignalWhileAModelIsWarmed(t *testing.T) {
+	c := command("run", "-m", slowModel(t), picture(t, "classic/bus.jpg"))
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// It is in the run once it has used this much of the processor: loading takes less.
+	for deadline := time.Now().Add(20 * time.Second); cpuTime(t, c.Process.Pid) < time.Second; {
+		if time.Now().After(deadline) {
+			t.Fatal("the model is not run")
+		}
+		runtime.Gosched()
+	}
+	told := time.Now()
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := ends(t, c); code != 143 {
+		t.Errorf("exit code %d, want 143", code)
+	}
+	t.Logf("ended %v after the signal", time.Since(told))
+}
+
+// cpuTime returns what a process has used of the processors so far.
+func cpuTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	var ticks int
+	for _, f := range fields[11:13] { // user and system time, in hundredths of a second
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }

@@ -60,8 +60,11 @@ func (s *status) total() int64 {
 	return max(int64(n), s.done)
 }
 
-func (s *status) result(r *eyas.Result) {
-	s.done++
+// result takes a result; first says that it is the first of its picture.
+func (s *status) result(r *eyas.Result, first bool) {
+	if first {
+		s.done++
+	}
 	if s.bar != nil {
 		s.bar.SetTotal(s.total(), false)
 		s.bar.SetCurrent(s.done)

@@ -17,6 +17,7 @@ type Lines struct {
 	file    *os.File // nil for a stream
 	maxSize int64
 	size    int64 // of the file, up to the last whole line
+	moved   bool  // the file has its suffix already, and there is no new one yet
 	torn    bool  // a stream holds part of a line
 	buf     []byte
 	failed  error
@@ -62,19 +63,17 @@ func (l *Lines) Close() error {
 // write writes the buffer. The first error of a row of errors is returned, so that a full disk is
 // said once and not for every line.
 func (l *Lines) write() error {
-	err := l.rotate()
-	if err == nil {
-		err = l.put()
-	}
+	full := l.rotate() // without a new file the old one goes on growing
+	err := l.put()
 	if err == nil {
 		l.size += int64(len(l.buf))
-		l.failed = nil
-		return nil
+		err = full
+	} else {
+		l.lost++
 	}
-	l.lost++
 	first := l.failed == nil
 	l.failed = err
-	if !first {
+	if err == nil || !first {
 		return nil
 	}
 	return fmt.Errorf("write results: %w; the run goes on", err)
@@ -105,14 +104,17 @@ func (l *Lines) rotate() error {
 		return nil
 	}
 	path := l.file.Name()
-	if err := os.Rename(path, path+".1"); err != nil {
-		return err
+	if !l.moved {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return err
+		}
+		l.moved = true
 	}
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	l.file.Close()
-	l.w, l.file, l.size = f, f, 0
+	l.w, l.file, l.size, l.moved = f, f, 0, false
 	return nil
 }

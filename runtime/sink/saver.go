@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eyas-edge/eyas/camera"
 	"github.com/eyas-edge/eyas/runtime/annotate"
 
 	eyas "github.com/eyas-edge/eyas/runtime"
@@ -27,25 +28,27 @@ const (
 )
 
 // Saver writes annotated pictures and clips into a folder: NAME.jpg or NAME.png for a picture, NAME.mp4
-// for a clip or a live source; NAME-annotated where the source itself lies in that folder. The boxes
-// of all models go on one picture. Results must carry their pictures (Config.Pictures). It is
+// for a clip or a live source; NAME-annotated for all where a source lies in that folder, so that none is
+// overwritten. The boxes of all models go on one picture. Results must carry their pictures (Config.Pictures). It is
 // not for several goroutines at once.
 type Saver struct {
-	dir    string
-	log    *slog.Logger
-	files  map[string]int // how often a file name was given out
-	clips  map[string]*clip
-	canvas *image.RGBA
-	open   *saved // drawn on, not yet written
+	dir      string
+	suffix   string // of all names
+	log      *slog.Logger
+	given    map[string]bool // file names given out
+	clips    map[string]*clip
+	canvas   *image.RGBA
+	sequence Sequence
+	open     *saved // drawn on, not yet written
 }
 
 // saved is one picture with the boxes of the models seen so far.
 type saved struct {
 	source string
 	frame  uint64
-	model  string        // the last one that looked at it
 	time   time.Duration // in the clip
 	moving bool
+	live   bool
 	boxes  []annotate.Box
 }
 
@@ -54,24 +57,36 @@ type clip struct {
 	video *annotate.VideoWriter // nil after a failure
 	start time.Duration
 	last  uint64 // number of the last frame
+	live  bool   // it may run beside others; files come one after the other
 	w, h  int
 }
 
-// NewSaver makes the folder if it is not there.
-func NewSaver(dir string, log *slog.Logger) (*Saver, error) {
+// NewSaver makes the folder if it is not there. sources are those of the run, none of which is
+// overwritten.
+func NewSaver(dir string, sources []camera.Source, log *slog.Logger) (*Saver, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("save: %w", err)
 	}
-	return &Saver{dir: dir, log: log, files: map[string]int{}, clips: map[string]*clip{}}, nil
+	s := &Saver{dir: dir, log: log, given: map[string]bool{}, clips: map[string]*clip{}}
+	own, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("save: %w", err)
+	}
+	for _, source := range sources {
+		for _, file := range camera.Files(source) {
+			if beside, err := os.Stat(filepath.Dir(file)); err == nil && os.SameFile(own, beside) {
+				s.suffix = "-annotated"
+			}
+		}
+	}
+	return s, nil
 }
 
 // Result draws a result. The picture is written when the next one begins, since other models may have
 // boxes for it. Once ctx has ended a stalled encoder is not waited for.
 func (s *Saver) Result(ctx context.Context, r *eyas.Result) error {
 	var err error
-	// Models come in the order of their keys: an earlier or equal one begins another picture, as when
-	// the same file is given twice.
-	if s.open == nil || s.open.source != r.Source || s.open.frame != r.Frame || s.open.model >= r.Model {
+	if s.sequence.Begins(r) || s.open == nil {
 		err = s.flush(ctx)
 		if s.canvas, err = join(err)(annotate.Picture(s.canvas, r.Picture)); s.canvas == nil {
 			s.open = nil
@@ -79,10 +94,9 @@ func (s *Saver) Result(ctx context.Context, r *eyas.Result) error {
 		}
 		s.open = &saved{source: r.Source, frame: r.Frame, time: r.PTS, moving: r.HasPTS}
 		if !r.Captured.IsZero() {
-			s.open.time, s.open.moving = time.Duration(r.Captured.UnixNano()), true
+			s.open.time, s.open.moving, s.open.live = time.Duration(r.Captured.UnixNano()), true, true
 		}
 	}
-	s.open.model = r.Model
 	for _, d := range r.Detections {
 		s.open.boxes = append(s.open.boxes, annotate.Box{Rect: d.Box, Class: d.ClassID, Label: annotate.Label(d.Class, d.Score)})
 	}
@@ -102,14 +116,27 @@ func (s *Saver) flush(ctx context.Context) error {
 		return nil
 	}
 	annotate.Draw(s.canvas, p.boxes)
+	err := s.finishOthers(ctx, p)
 	if !p.moving {
 		ext := ".jpg"
 		if strings.EqualFold(filepath.Ext(p.source), ".png") {
 			ext = ".png"
 		}
-		return annotate.Save(s.path(p.source, ext), s.canvas)
+		return errors.Join(err, annotate.Save(s.path(p.source, ext), s.canvas))
 	}
-	return s.write(ctx, p)
+	return errors.Join(err, s.write(ctx, p))
+}
+
+// finishOthers ends the clips of files before this one: files come one after the other, and each clip
+// that is open has an encoder.
+func (s *Saver) finishOthers(ctx context.Context, p *saved) error {
+	var errs []error
+	for source, c := range s.clips {
+		if source != p.source && !c.live && !p.live {
+			errs = append(errs, c.close(ctx))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // write appends a picture to its source's clip. A clip that failed is said once and left alone.
@@ -123,7 +150,7 @@ func (s *Saver) write(ctx context.Context, p *saved) error {
 		c = nil
 	}
 	if c == nil {
-		c = &clip{start: p.time, w: size.X, h: size.Y}
+		c = &clip{start: p.time, live: p.live, w: size.X, h: size.Y}
 		s.clips[p.source] = c
 		var err error
 		if c.video, err = annotate.NewVideo(context.WithoutCancel(ctx), s.path(p.source, ".mp4"), size.X, size.Y, s.log); err != nil {
@@ -176,24 +203,13 @@ func (s *Saver) path(source, ext string) string {
 	if name == "" {
 		name = "picture"
 	}
-	if s.holds(source) {
-		name += "-annotated"
+	name += s.suffix
+	file := name + ext
+	for n := 2; s.given[file]; n++ {
+		file = name + "-" + strconv.Itoa(n) + ext
 	}
-	s.files[name+ext]++
-	if n := s.files[name+ext]; n > 1 {
-		name += "-" + strconv.Itoa(n)
-	}
-	return filepath.Join(s.dir, name+ext)
-}
-
-// holds says whether a source lies in the folder: its own name would overwrite it, or its neighbour.
-func (s *Saver) holds(source string) bool {
-	if _, err := os.Stat(source); err != nil {
-		return false
-	}
-	own, err1 := os.Stat(s.dir)
-	beside, err2 := os.Stat(filepath.Dir(source))
-	return err1 == nil && err2 == nil && os.SameFile(own, beside)
+	s.given[file] = true
+	return filepath.Join(s.dir, file)
 }
 
 // Close writes what is open and finishes the clips, all at once. It is quick once ctx has ended.
