@@ -111,9 +111,14 @@ const (
 	ByArrival                   // when it arrived here
 )
 
+var capturedByNames = [...]string{"", "driver", "stream", "arrival"}
+
 // String returns the word that results use, "" for ByNone.
 func (c CapturedBy) String() string {
-	return [...]string{"", "driver", "stream", "arrival"}[c&3]
+	if int(c) < len(capturedByNames) {
+		return capturedByNames[c]
+	}
+	return fmt.Sprintf("captured-by(%d)", uint8(c))
 }
 
 // Plane is one plane of pixels: row y starts at Data[y*Stride].
@@ -179,14 +184,16 @@ func Split(format Format, w, h int, data []byte) ([]Plane, error) {
 	return planes, nil
 }
 
-// Release gives the pixels back to whoever made the frame. Further calls do nothing.
+// Release gives the pixels back to whoever made the frame. It is the owner's to call, once. A second call
+// does nothing while the frame is still released, but a frame of a pool must not be released again by a former
+// owner: the pool may have handed it out anew, and the call would take it from its new owner.
 func (f *Frame) Release() {
 	if f != nil && !f.released.Swap(true) && f.release != nil {
 		f.release()
 	}
 }
 
-// Recycle makes a released frame live again, for the pool that made it: the next Release
-// calls the pool's function again. Only whoever got the frame back through that function
-// may call it, so that a frame costs no memory per picture.
+// Recycle makes a released frame live again, for the pool that made it, so that a frame costs no memory
+// per picture: the next Release calls the pool's function again, whoever calls it. Only whoever got the frame back
+// through that function may call it, once for each time.
 func (f *Frame) Recycle() { f.released.Store(false) }

@@ -83,6 +83,14 @@ func TestSplitCutsTightPictures(t *testing.T) {
 	}
 }
 
+func TestCapturedByNames(t *testing.T) {
+	for c, want := range map[CapturedBy]string{ByNone: "", ByDriver: "driver", ByStream: "stream", ByArrival: "arrival", 4: "captured-by(4)", 255: "captured-by(255)"} {
+		if got := c.String(); got != want {
+			t.Errorf("%d: %q, want %q", uint8(c), got, want)
+		}
+	}
+}
+
 func TestReleaseOnce(t *testing.T) {
 	n := 0
 	f, err := New(Gray, 1, 1, []Plane{{[]byte{0}, 1}}, time.Time{}, func() { n++ })
