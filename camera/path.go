@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/eyas-edge/eyas/camera/picture"
+	"github.com/eyas-edge/eyas/internal/fserr"
 )
 
 // pictureExts are the extensions of the pictures in a folder.
@@ -42,7 +43,7 @@ func openPath(b base, named bool, path string) (Source, error) {
 	case strings.ContainsAny(path, "*?["):
 		return openGlob(b, named, path)
 	}
-	return nil, bare(err)
+	return nil, fserr.Bare(err)
 }
 
 // openFile opens a picture or a clip, told apart by the extension where it is a known one of
@@ -52,7 +53,7 @@ func openFile(b base, path string) (Source, error) {
 	if !isPicture && !hasExt(path, streamExts) {
 		head, err := readHead(path)
 		if err != nil {
-			return nil, bare(err)
+			return nil, fserr.Bare(err)
 		}
 		isPicture = looksLikePicture(head)
 	}
@@ -94,7 +95,7 @@ func looksLikePicture(head []byte) bool {
 func openFolder(b base, named bool, dir string) (Source, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, bare(err)
+		return nil, fserr.Bare(err)
 	}
 	paths := make([]string, 0, len(entries))
 	for _, e := range entries {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/fserr"
 )
 
 // raw is a file of frames, tightly packed, one behind the other.
@@ -44,7 +45,7 @@ func openRaw(b base, rest string) (Source, error) {
 	}
 	info, err := os.Stat(s.path)
 	if err != nil {
-		return nil, bare(err)
+		return nil, fserr.Bare(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a file")
@@ -59,7 +60,7 @@ func (s *raw) Total() int { return s.opts.total(s.frames) }
 func (s *raw) Run(ctx context.Context, sink Sink) error {
 	f, err := os.Open(s.path)
 	if err != nil {
-		return fmt.Errorf("raw %s: %w", s.path, bare(err))
+		return fmt.Errorf("raw %s: %w", s.path, fserr.Bare(err))
 	}
 	defer f.Close()
 	frames := newPool(s.opts.buffers, s.format, frame.Colour{}, s.w, s.h)
@@ -92,7 +93,7 @@ func (s *raw) deliver(ctx context.Context, r io.Reader, frames *pool, to *feed) 
 			return fmt.Errorf("raw %s: the file ends within frame %d: %d of %d bytes; is it really %s of %dx%d?",
 				s.path, to.next, n, len(f.pix), s.format, s.w, s.h)
 		}
-		return fmt.Errorf("raw %s: %w", s.path, bare(err))
+		return fmt.Errorf("raw %s: %w", s.path, fserr.Bare(err))
 	}
 	at := timeOf(to.next, s.fps)
 	f.PTS, f.HasPTS = at, true

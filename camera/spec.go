@@ -1,9 +1,7 @@
 package camera
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -123,13 +121,4 @@ func expand(what string) (string, error) {
 func inUserinfo(what string, from, to int) bool {
 	_, before, ok := strings.Cut(what[:from], "://")
 	return ok && !strings.ContainsAny(before, "/?#@") && strings.ContainsRune(upTo(what[to:], "/?#"), '@')
-}
-
-// bare takes an error of the file system without the path, which the message has already.
-func bare(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

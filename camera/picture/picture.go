@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/fserr"
 )
 
 // Limits bounds what one picture may take. The zero value is right for cameras.
@@ -146,14 +147,14 @@ func ReadFile(path string, l Limits) (*frame.Frame, error) {
 func load(path string, l Limits) ([]byte, error) {
 	info, err := os.Stat(path) // before opening: opening a pipe would wait for its writer
 	if err != nil {
-		return nil, bare(err)
+		return nil, fserr.Bare(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, bare(err)
+		return nil, fserr.Bare(err)
 	}
 	defer f.Close()
 	size := info.Size()
@@ -235,13 +236,4 @@ func (c codec) fault(err error) error {
 		return fmt.Errorf("decode %s: %s", c.name, text)
 	}
 	return fmt.Errorf("decode %s: %w", c.name, err)
-}
-
-// bare takes the path off an error of package os: the caller adds it.
-func bare(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
