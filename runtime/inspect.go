@@ -1,8 +1,13 @@
 package runtime
 
-import "github.com/eyas-edge/eyas/models"
+import (
+	"errors"
 
-// Inspect says what a model is without loading ONNX Runtime. Errors wrap ErrModel.
+	"github.com/eyas-edge/eyas/models"
+)
+
+// Inspect says what a model is without loading ONNX Runtime. Errors wrap ErrModel, or ErrConfig where
+// the configuration asks for what no model has.
 func Inspect(cfg ModelConfig) (*models.Model, error) {
 	path, err := resolve(cfg.Path)
 	if err != nil {
@@ -11,5 +16,8 @@ func Inspect(cfg ModelConfig) (*models.Model, error) {
 	m, err := models.Load(path, models.Options{
 		ImgSize: models.Size{cfg.ImgSize.H, cfg.ImgSize.W}, Labels: cfg.Labels, Family: cfg.Family,
 	})
+	if errors.Is(err, models.ErrOption) {
+		return nil, as(ErrConfig, err)
+	}
 	return m, as(ErrModel, err)
 }

@@ -58,6 +58,9 @@ func (c *evalCmd) Run(e *env) error {
 	if len(truth.Skipped) > 0 {
 		cfg.Logger.Warn("left out are classes of the dataset that the model does not have: " + some(truth.Skipped))
 	}
+	if truth.ByOrder {
+		cfg.Logger.Warn("not one class of the dataset is called as the model's: they are taken in their order, which may be wrong; --labels names the model's classes")
+	}
 	return c.measure(e, model, truth)
 }
 
