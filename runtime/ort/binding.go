@@ -18,6 +18,11 @@ type Binding struct {
 	in, out []*tensor.Tensor // in keeps the memory reachable; out holds views where later says so
 	later   []int            // outputs that the library allocates
 
+	arena *Arena // nil without Replay
+	slots []slot // of the arena
+	check bool   // their guards are verified
+	quota *Quota // nil for no limit
+
 	terminated atomic.Bool
 	mu         sync.Mutex // held by Run, and while the call is freed
 	end        sync.Mutex // guards call against Terminate after Close
@@ -44,7 +49,7 @@ func (s *Session) Bind(in, out []*tensor.Tensor) (*Binding, error) {
 	}
 	b := &Binding{session: s, out: make([]*tensor.Tensor, len(s.outputs))}
 	var err error
-	if b.call, err = newCall(s.c, len(s.inputs), len(s.outputs)); err == nil {
+	if b.call, err = newCall(s.c, len(s.inputs), len(s.outputs), s.own); err == nil {
 		err = b.bindAll(in, out)
 	}
 	if err != nil {
@@ -112,21 +117,36 @@ func check(want Info, t *tensor.Tensor) error {
 }
 
 // Run runs the model once. It allocates no Go memory unless it fails. Errors are
-// ErrRun, and ErrTerminated after Terminate.
+// ErrRun, and of these ErrTerminated after Terminate and ErrQuota beyond its Limit.
 func (b *Binding) Run() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return fail(ErrRun, "%s: run: the binding is closed", b.session.name)
 	}
-	// Views of the last run end here, also if this run fails.
-	for _, i := range b.later {
-		b.out[i].Shape, b.out[i].Data = b.out[i].Shape[:0], nil
+	return b.run()
+}
+
+// run is Run for the owner of b.mu.
+func (b *Binding) run() error {
+	b.endViews() // also if this run fails
+	if b.arena != nil {
+		b.arena.turn.Lock()
+		defer b.arena.turn.Unlock()
 	}
-	if err := b.call.run(); err != nil {
-		if b.terminated.Load() {
-			return fail(ErrTerminated, "%s: run: terminated", b.session.name)
+	err := b.call.run()
+	if b.check {
+		if id := b.call.broken(); id >= 0 {
+			return b.overwritten(id)
 		}
+	}
+	switch {
+	case err == nil:
+	case b.terminated.Load():
+		return fail(ErrTerminated, "%s: run: terminated", b.session.name)
+	case b.session.own && b.call.refused():
+		return b.shortage()
+	default:
 		return fail(ErrRun, "%s: run: %v", b.session.name, err)
 	}
 	for _, i := range b.later {
@@ -135,6 +155,13 @@ func (b *Binding) Run() error {
 		}
 	}
 	return nil
+}
+
+// endViews ends the views of the last run.
+func (b *Binding) endViews() {
+	for _, i := range b.later {
+		b.out[i].Shape, b.out[i].Data = b.out[i].Shape[:0], nil
+	}
 }
 
 // Outputs returns the outputs of the last Run in the order of Session.Outputs: the
@@ -177,6 +204,10 @@ func (b *Binding) free() {
 	for _, i := range b.later {
 		b.out[i].Data = nil
 	}
-	b.call.close()
+	b.call.close() // which frees outputs in the arena
+	if b.arena != nil {
+		b.arena.leave()
+		b.arena = nil
+	}
 	b.pinner.Unpin()
 }

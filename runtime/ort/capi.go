@@ -75,6 +75,9 @@ func providers() ([]string, error) {
 	return list, nil
 }
 
+// trim gives free pages of the C heap back to the system.
+func trim() { C.eyas_trim() }
+
 // pointerIn returns the C pointer in the unexported field path of v, which is a
 // pointer to a struct of the binding. Its C types are incomplete and belong to that
 // package, so that only reflection passes them on.
@@ -143,9 +146,9 @@ func describe(session unsafe.Pointer, output bool) ([]Info, error) {
 // call is a set of bound tensors in C memory.
 type call struct{ c *C.eyas_binding }
 
-func newCall(session unsafe.Pointer, inputs, outputs int) (call, error) {
+func newCall(session unsafe.Pointer, inputs, outputs int, own bool) (call, error) {
 	var b call
-	err := statusError(C.eyas_bind(session, C.size_t(inputs), C.size_t(outputs), &b.c))
+	err := statusError(C.eyas_bind(session, C.size_t(inputs), C.size_t(outputs), flag(own), &b.c))
 	return b, err
 }
 
@@ -195,6 +198,9 @@ func (b call) view(index int, t *tensor.Tensor) error {
 	}
 	return nil
 }
+
+// releaseOutputs frees the outputs that the library allocated.
+func (b call) releaseOutputs() { C.eyas_release_outputs(b.c) }
 
 func (b call) terminate() error { return statusError(C.eyas_terminate(b.c)) }
 

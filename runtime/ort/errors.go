@@ -21,6 +21,8 @@ var (
 	ErrRun = errors.New("run")
 	// ErrTerminated: the run was ended by Binding.Terminate. It is an ErrRun.
 	ErrTerminated = fmt.Errorf("%w: terminated", ErrRun)
+	// ErrQuota: the run needs more memory than Binding.Limit allows. It is an ErrRun.
+	ErrQuota = fmt.Errorf("%w: quota", ErrRun)
 )
 
 // failure is an error of one of the kinds above whose text is the message alone,

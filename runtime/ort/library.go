@@ -24,8 +24,9 @@ type Library struct {
 	path, version string
 	providers     []string
 
-	mu      sync.Mutex
-	plugins map[string]error // registered plugin libraries by path, with what came of it
+	mu        sync.Mutex
+	plugins   map[string]error // registered plugin libraries by path, with what came of it
+	allocator *error           // what came of registering ours; nil before that
 }
 
 var (

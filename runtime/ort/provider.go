@@ -149,6 +149,18 @@ func (l *Library) openOn(name string, o Options, ep string, dev device, make mak
 			return nil, fail(ErrProvider, "%s", why)
 		}
 	}
+	var held int64
+	if o.OwnAllocator {
+		create := make
+		make = func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
+			goruntime.LockOSThread() // the allocator counts by thread
+			defer goruntime.UnlockOSThread()
+			watch()
+			s, err := create(so)
+			held = watched()
+			return s, err
+		}
+	}
 	made, err := l.try(o, ep, dev, make)
 	if err != nil {
 		if errors.Is(err, ErrModel) {
@@ -156,7 +168,11 @@ func (l *Library) openOn(name string, o Options, ep string, dev device, make mak
 		}
 		return nil, err
 	}
-	return newSession(name, ep, made)
+	s, err := newSession(name, ep, made)
+	if err == nil {
+		s.own, s.held = o.OwnAllocator, held
+	}
+	return s, err
 }
 
 // missing says why a GPU provider cannot be had, as far as that shows without

@@ -3,6 +3,7 @@ package ort
 import (
 	"fmt"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -28,6 +29,12 @@ type Options struct {
 	// ForceSpinningStop parks the threads at the end of each run instead of letting
 	// them spin for the next one. It is for models that take turns on the same cores.
 	ForceSpinningStop bool
+	// OwnAllocator takes the memory of tensors on the host from Eyas' allocator instead of
+	// the library's: bindings can then Record and Replay, and their memory is counted.
+	OwnAllocator bool
+	// Pattern keeps the library's memory pattern on with OwnAllocator. It is for measuring what
+	// the library would take by itself: a Record after two runs shows it.
+	Pattern bool
 	// Warn is told, in one line, when auto falls back on a machine with an NVIDIA GPU.
 	Warn func(string)
 }
@@ -50,6 +57,11 @@ type Session struct {
 	ep      string
 	inputs  []Info
 	outputs []Info
+	own     bool  // uses our allocator
+	held    int64 // bytes of it that the session took for itself
+
+	weights []byte // of OpenORT, kept reachable and pinned
+	pinner  *goruntime.Pinner
 
 	mu       sync.Mutex
 	bindings map[*Binding]struct{}
@@ -76,7 +88,14 @@ func (l *Library) Open(name string, model []byte, o Options) (*Session, error) {
 // OpenFile makes a session of the model at path; external data is looked for in its
 // folder. Errors are those of Open.
 func (l *Library) OpenFile(path string, o Options) (*Session, error) {
+	return l.openFile(path, o, func(*ort.SessionOptions) error { return nil })
+}
+
+func (l *Library) openFile(path string, o Options, set func(*ort.SessionOptions) error) (*Session, error) {
 	return l.open(filepath.Base(path), o, func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
+		if err := set(so); err != nil {
+			return nil, err
+		}
 		return ort.NewDynamicAdvancedSession(path, nil, nil, so)
 	})
 }
@@ -84,8 +103,27 @@ func (l *Library) OpenFile(path string, o Options) (*Session, error) {
 // maker creates the session with the options that were set up for it.
 type maker func(*ort.SessionOptions) (*ort.DynamicAdvancedSession, error)
 
+// useAllocator registers our allocator, the first time.
+func (l *Library) useAllocator() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.allocator == nil {
+		err := useAllocator()
+		l.allocator = &err
+	}
+	if err := *l.allocator; err != nil {
+		return fail(ErrLibrary, "onnx runtime: %s: use an allocator of our own: %v", l.path, err)
+	}
+	return nil
+}
+
 // try makes a session on one provider.
 func (l *Library) try(o Options, ep string, dev device, make maker) (*ort.DynamicAdvancedSession, error) {
+	if o.OwnAllocator {
+		if err := l.useAllocator(); err != nil {
+			return nil, err
+		}
+	}
 	so, err := ort.NewSessionOptions()
 	if err != nil {
 		return nil, fail(ErrProvider, "%s", short(err.Error()))
@@ -117,7 +155,7 @@ func configure(so *ort.SessionOptions, o Options) error {
 		func() error { return so.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll) },
 		func() error { return so.SetIntraOpNumThreads(threads) },
 		func() error { return so.SetInterOpNumThreads(1) },
-		func() error { return so.SetMemPattern(true) },
+		func() error { return so.SetMemPattern(!o.OwnAllocator || o.Pattern) },
 		// On x86 without VNNI the int8 kernels saturate sums of products at 16 bits and detectors see
 		// things that are not there (QDQ YOLOv8n: classes change, scores move by 0.2). This takes the exact
 		// kernels there, and changes nothing on other processors.
@@ -125,6 +163,9 @@ func configure(so *ort.SessionOptions, o Options) error {
 	}
 	if o.ForceSpinningStop {
 		steps = append(steps, func() error { return so.AddSessionConfigEntry("session.force_spinning_stop", "1") })
+	}
+	if o.OwnAllocator {
+		steps = append(steps, func() error { return so.AddSessionConfigEntry("session.use_env_allocators", "1") })
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -157,8 +198,13 @@ func (s *Session) Outputs() []Info { return slices.Clone(s.outputs) }
 // EP returns the provider in effect: cpu, cuda or tensorrt.
 func (s *Session) EP() string { return s.ep }
 
-// Close closes the session and its bindings. It waits for runs under way; a second
-// Close does nothing.
+// Held returns the bytes that the session took from our allocator when it was made
+// and keeps: mostly weights in the order that its kernels want. It is 0 without
+// Options.OwnAllocator, and leaves out what the library keeps elsewhere.
+func (s *Session) Held() int64 { return s.held }
+
+// Close closes the session and its bindings, and gives their memory back to the system.
+// It waits for runs under way; a second Close does nothing.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -172,5 +218,13 @@ func (s *Session) Close() error {
 	for b := range open {
 		b.free()
 	}
-	return s.s.Destroy()
+	err := s.s.Destroy()
+	if s.pinner != nil {
+		s.pinner.Unpin()
+		s.weights = nil
+	}
+	// A session leaves holes all over the heap. Without this, sessions that come and go add up
+	// to some 30 MB of pages that nobody uses.
+	trim()
+	return err
 }

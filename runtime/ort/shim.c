@@ -8,6 +8,9 @@
 typedef void (*entry)(void);
 static const entry *api;
 
+// std::__throw_bad_alloc of the C++ runtime that the library uses.
+static void (*throw_bad_alloc)(void);
+
 // CALL(slot, result, parameter types)(arguments)
 #define CALL(name, result, ...) ((result(*)(__VA_ARGS__))api[EYAS_SLOT_##name])
 #define STATUS(name, ...) CALL(name, eyas_status, __VA_ARGS__)
@@ -41,8 +44,10 @@ const char *eyas_version(void *handle) {
 int eyas_attach(void *handle) {
   const api_base *base = base_of(handle);
   const entry *table = base ? base->get_api(EYAS_API_VERSION) : NULL;
-  if (table) api = table;
-  return table != NULL;
+  if (!table) return 0;
+  api = table;
+  *(void **)&throw_bad_alloc = dlsym(handle, "_ZSt17__throw_bad_allocv");
+  return 1;
 }
 
 const char *eyas_message(eyas_status st) {
@@ -60,17 +65,25 @@ void eyas_release_providers(char **names, int count) {
   if (st) eyas_release_status(st);
 }
 
+// environment returns the library's one environment: creating it again returns the
+// same one with one more reference, which lives as long as the process.
+static eyas_status environment(void **env) {
+  static void *the;
+  eyas_status st = NULL;
+  if (!the) st = STATUS(CreateEnv, int, const char *, void **)(4, "eyas", &the);
+  *env = the;
+  return st;
+}
+
 eyas_status eyas_append_plugin(void *options, const char *name, int index,
                                const char **keys, const char **values,
                                size_t count, int *found) {
-  // The library has one environment: creating it again returns the same one with
-  // one more reference, which lives as long as the process.
-  static void *env;
+  void *env;
   eyas_status st;
   const void *const *devices;
   size_t n;
   *found = 0;
-  if (!env && (st = STATUS(CreateEnv, int, const char *, void **)(4, "eyas", &env))) return st;
+  if ((st = environment(&env))) return st;
   if ((st = STATUS(GetEpDevices, const void *, const void *const **, size_t *)(env, &devices, &n))) return st;
   for (size_t i = 0; i < n; i++) {
     const char *ep = CALL(EpDevice_EpName, const char *, const void *)(devices[i]);
@@ -81,6 +94,56 @@ eyas_status eyas_append_plugin(void *options, const char *name, int index,
         options, env, &devices[i], 1, keys, values, count);
   }
   return NULL;
+}
+
+// OrtAllocator. The library looks at members behind these only if version says that
+// they are there.
+typedef struct allocator {
+  uint32_t version;
+  void *(*alloc)(struct allocator *, size_t);
+  void (*free)(struct allocator *, void *);
+  const void *(*info)(const struct allocator *);
+  void *(*reserve)(struct allocator *, size_t); // for session creation
+  eyas_status (*get_stats)(const struct allocator *, void **);
+  void *(*alloc_on_stream)(struct allocator *, size_t, void *);
+} allocator;
+
+static void *memory_info;
+
+static void *must_alloc(allocator *self, size_t size) {
+  (void)self;
+  void *p = eyas_alloc(size);
+  if (!p && size > 0) throw_bad_alloc();
+  return p;
+}
+
+static void give_back(allocator *self, void *p) {
+  (void)self;
+  eyas_free(p);
+}
+
+static const void *info_of(const allocator *self) {
+  (void)self;
+  return memory_info;
+}
+
+eyas_status eyas_use_allocator(int *able) {
+  static allocator ours = {EYAS_API_VERSION, must_alloc, give_back, info_of, must_alloc, NULL, NULL};
+  void *env;
+  eyas_status st = environment(&env);
+  if (st) return st;
+  if (!(*able = throw_bad_alloc != NULL)) return NULL;
+  // 0, 0: a device allocator's memory, of the default type. One that says that it is an
+  // arena is refused.
+  if ((st = STATUS(CreateCpuMemoryInfo, int, int, void **)(0, 0, &memory_info))) return st;
+  return STATUS(RegisterAllocator, void *, void *)(env, &ours);
+}
+
+// Of glibc; others do without.
+__attribute__((weak)) int malloc_trim(size_t pad);
+
+void eyas_trim(void) {
+  if (malloc_trim) malloc_trim(0);
 }
 
 eyas_status eyas_count(void *session, int output, size_t *count) {
@@ -131,11 +194,12 @@ eyas_status eyas_describe(void *session, int output, size_t index, eyas_info *in
   return st;
 }
 
-eyas_status eyas_bind(void *session, size_t nin, size_t nout, eyas_binding **out) {
+eyas_status eyas_bind(void *session, size_t nin, size_t nout, int own_allocator, eyas_binding **out) {
   eyas_binding *b = calloc(1, sizeof *b);
   b->session = session;
   b->nin = nin;
   b->nout = nout;
+  if (own_allocator) b->lane = eyas_lane_new();
   b->in_names = calloc(nin + 1, sizeof *b->in_names);
   b->in = calloc(nin + 1, sizeof *b->in);
   b->out_names = calloc(nout + 1, sizeof *b->out_names);
@@ -169,7 +233,7 @@ static void release_value(void **value) {
   *value = NULL;
 }
 
-static void release_outputs(eyas_binding *b) {
+void eyas_release_outputs(eyas_binding *b) {
   for (size_t i = 0; i < b->nout; i++)
     if (!b->fixed[i]) release_value(&b->out[i]);
 }
@@ -187,10 +251,12 @@ static eyas_status view_output(eyas_binding *b, size_t i) {
 }
 
 eyas_status eyas_run(eyas_binding *b) {
-  release_outputs(b);
+  eyas_release_outputs(b);
+  if (b->lane) eyas_lane_begin(b->lane);
   eyas_status st = STATUS(Run, void *, const void *, const char *const *, const void *const *, size_t,
                           const char *const *, size_t, void **)(
       b->session, b->options, b->in_names, (const void *const *)b->in, b->nin, b->out_names, b->nout, b->out);
+  if (b->lane) eyas_lane_end(b->lane);
   for (size_t i = 0; !st && i < b->nout; i++)
     if (!b->fixed[i]) st = view_output(b, i);
   return st;
@@ -214,5 +280,6 @@ void eyas_unbind(eyas_binding *b) {
   free(b->out);
   free(b->fixed);
   free(b->views);
+  eyas_lane_free(b->lane);
   free(b);
 }

@@ -1,6 +1,6 @@
 // The few entries of ONNX Runtime's C API that the Go binding does not reach:
 // the list of execution providers, runs that can be ended from outside, outputs
-// that the library allocates, and plugin providers.
+// that the library allocates, plugin providers, and an allocator of our own.
 //
 // OrtApi is a struct of function pointers whose order is fixed for ever, so a slot
 // number and a prototype are all that a call needs; no header has to be installed.
@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "alloc.h"
 
 enum {
   EYAS_API_VERSION = 24, // the version that the binding speaks
@@ -49,6 +51,7 @@ enum {
   EYAS_SLOT_ReleaseTensorTypeAndShapeInfo = 99,
   EYAS_SLOT_GetAvailableProviders = 125,
   EYAS_SLOT_ReleaseAvailableProviders = 126,
+  EYAS_SLOT_RegisterAllocator = 176,
   EYAS_SLOT_GetEpDevices = 303,
   EYAS_SLOT_SessionOptionsAppendExecutionProvider_V2 = 304,
   EYAS_SLOT_EpDevice_EpName = 312,
@@ -82,6 +85,16 @@ eyas_status eyas_append_plugin(void *options, const char *name, int index,
                                const char **keys, const char **values,
                                size_t count, int *found);
 
+// eyas_use_allocator registers the allocator of alloc.h for the CPU's memory; it is
+// called once. Only sessions with session.use_env_allocators=1 use it. Where
+// memory cannot be had the allocator throws std::bad_alloc, as the library's own
+// does: kernels do not look at what they get. *able is 0 if the library brings no C++
+// runtime to throw it; nothing is registered then.
+eyas_status eyas_use_allocator(int *able);
+
+// eyas_trim gives free pages of the heap back to the system, where it can.
+void eyas_trim(void);
+
 // eyas_info describes one input or output. name is freed with free().
 typedef struct {
   char *name;
@@ -102,7 +115,8 @@ typedef struct {
 
 // eyas_binding is everything a run needs, in C memory, so that a run is one call
 // with one pointer. An output whose fixed[i] is 0 is allocated by the library in
-// each run and released before the next one.
+// each run and released before the next one. lane is NULL where the session does not
+// use our allocator.
 typedef struct {
   void *session, *options;
   size_t nin, nout;
@@ -110,14 +124,16 @@ typedef struct {
   void **in, **out;
   char *fixed;
   eyas_view *views;
+  eyas_lane *lane;
 } eyas_binding;
 
-eyas_status eyas_bind(void *session, size_t nin, size_t nout, eyas_binding **b);
+eyas_status eyas_bind(void *session, size_t nin, size_t nout, int own_allocator, eyas_binding **b);
 eyas_status eyas_bind_tensor(eyas_binding *b, int output, size_t index,
                              const char *name, void *data, size_t bytes,
                              const int64_t *dims, size_t rank, int type);
 void eyas_bind_later(eyas_binding *b, size_t index, const char *name);
 eyas_status eyas_run(eyas_binding *b);
+void eyas_release_outputs(eyas_binding *b); // those that the library allocated
 eyas_status eyas_terminate(eyas_binding *b);
 void eyas_unbind(eyas_binding *b);
 

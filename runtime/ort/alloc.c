@@ -1,0 +1,520 @@
+#include "alloc.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef _Atomic int64_t counter;
+
+static void add(counter *c, int64_t n) { atomic_fetch_add_explicit(c, n, memory_order_relaxed); }
+static int64_t get(const counter *c) { return atomic_load_explicit((counter *)c, memory_order_relaxed); }
+static size_t align(size_t n) { return (n + EYAS_ALIGN - 1) & ~(size_t)(EYAS_ALIGN - 1); }
+
+// Sums of many threads.
+typedef struct {
+  counter runs, arena, spill, heap, spill_bytes, heap_bytes, mismatches, kept, heap_live;
+} counters;
+
+static counters total;
+
+static eyas_counts read_counters(const counters *c) {
+  return (eyas_counts){get(&c->runs),       get(&c->arena),      get(&c->spill),
+                       get(&c->heap),       get(&c->spill_bytes), get(&c->heap_bytes),
+                       get(&c->mismatches), get(&c->kept),       get(&c->heap_live)};
+}
+
+static void fold(counters *c, const eyas_counts *n) {
+  add(&c->runs, n->runs);
+  add(&c->arena, n->arena);
+  add(&c->spill, n->spill);
+  add(&c->heap, n->heap);
+  add(&c->spill_bytes, n->spill_bytes);
+  add(&c->heap_bytes, n->heap_bytes);
+  add(&c->mismatches, n->mismatches);
+  add(&c->kept, n->kept);
+}
+
+eyas_counts eyas_total(void) { return read_counters(&total); }
+
+// --- the quota and the heap ---
+
+// A quota has one reference of its owner, of each lane that has it, and of each block
+// charged to it.
+struct eyas_quota {
+  counter used, peak, refs;
+  int64_t limit;
+};
+
+eyas_quota *eyas_quota_new(int64_t limit) {
+  eyas_quota *q = calloc(1, sizeof *q);
+  if (!q) return NULL;
+  q->limit = limit;
+  add(&q->refs, 1);
+  return q;
+}
+
+void eyas_quota_drop(eyas_quota *q) {
+  if (q && atomic_fetch_sub(&q->refs, 1) == 1) free(q);
+}
+
+void eyas_quota_get(eyas_quota *q, int64_t *used, int64_t *peak) {
+  *used = get(&q->used);
+  *peak = get(&q->peak);
+}
+
+static int charge(eyas_quota *q, int64_t n) {
+  int64_t used = atomic_load(&q->used);
+  do {
+    if (n > q->limit - used) return 0;
+  } while (!atomic_compare_exchange_weak(&q->used, &used, used + n));
+  int64_t peak = atomic_load(&q->peak);
+  while (peak < used + n && !atomic_compare_exchange_weak(&q->peak, &peak, used + n)) {
+  }
+  add(&q->refs, 1);
+  return 1;
+}
+
+// header lies in front of every block from the heap.
+typedef struct {
+  size_t size; // as asked for
+  eyas_quota *quota;
+  uint64_t run; // the recorded run that it belongs to; 0: none
+  uint32_t id;  // its number in that run
+} header;
+
+_Static_assert(sizeof(header) <= EYAS_ALIGN, "a header fits in front of an aligned block");
+
+static __thread int64_t watched;
+static __thread int watching;
+
+void eyas_watch(void) {
+  watched = 0;
+  watching = 1;
+}
+
+int64_t eyas_watched(void) {
+  watching = 0;
+  return watched;
+}
+
+static header *heap_alloc(size_t size, eyas_quota *q) {
+  void *block;
+  if (size > SIZE_MAX / 4) return NULL;
+  if (q && !charge(q, (int64_t)size)) return NULL;
+  if (posix_memalign(&block, EYAS_ALIGN, EYAS_ALIGN + size + EYAS_OVERRUN) != 0) {
+    if (q) {
+      add(&q->used, -(int64_t)size);
+      eyas_quota_drop(q);
+    }
+    return NULL;
+  }
+  header *h = block;
+  *h = (header){.size = size, .quota = q};
+  add(&total.heap_live, (int64_t)size);
+  return h;
+}
+
+static void heap_free(header *h) {
+  add(&total.heap_live, -(int64_t)h->size);
+  if (h->quota) {
+    add(&h->quota->used, -(int64_t)h->size);
+    eyas_quota_drop(h->quota);
+  }
+  free(h);
+}
+
+// --- the arena ---
+
+struct eyas_arena {
+  char *base;
+  size_t slots, spill;
+  // Blocks that were in use at the end of a run, less those freed since or by a
+  // thread without the lane: while it is not 0, no slot is handed out.
+  _Atomic int64_t kept;
+  pthread_mutex_t mu; // guards the spill block: outputs are freed by any thread
+  int64_t spilled;    // its blocks in use
+  eyas_arena *next;   // guarded by arenas_mu
+};
+
+// All arenas: a free by another thread than the lane's has to find the owner.
+static pthread_mutex_t arenas_mu = PTHREAD_MUTEX_INITIALIZER;
+static eyas_arena *arenas;
+
+// block is the header of a piece of the spill block; pieces fill it without gaps.
+typedef struct {
+  size_t size; // with the header
+  size_t used; // 0: free
+} block;
+
+static block *spill_begin(const eyas_arena *a) { return (block *)(a->base + a->slots); }
+static char *spill_end(const eyas_arena *a) { return a->base + a->slots + a->spill; }
+static block *after(block *b) { return (block *)((char *)b + b->size); }
+
+eyas_arena *eyas_arena_new(void *base, size_t slots, size_t spill) {
+  eyas_arena *a = calloc(1, sizeof *a);
+  if (!a) return NULL;
+  a->base = base;
+  a->slots = slots;
+  a->spill = spill < 2 * EYAS_ALIGN ? 0 : spill;
+  if (a->spill) *spill_begin(a) = (block){.size = a->spill};
+  pthread_mutex_init(&a->mu, NULL);
+  pthread_mutex_lock(&arenas_mu);
+  a->next = arenas;
+  arenas = a;
+  pthread_mutex_unlock(&arenas_mu);
+  return a;
+}
+
+int eyas_arena_free(eyas_arena *a) {
+  pthread_mutex_lock(&arenas_mu);
+  pthread_mutex_lock(&a->mu);
+  int idle = atomic_load(&a->kept) == 0 && a->spilled == 0;
+  pthread_mutex_unlock(&a->mu);
+  if (idle) {
+    eyas_arena **at = &arenas;
+    while (*at != a) at = &(*at)->next;
+    *at = a->next;
+  }
+  pthread_mutex_unlock(&arenas_mu);
+  if (!idle) return 0;
+  pthread_mutex_destroy(&a->mu);
+  free(a);
+  return 1;
+}
+
+static int contains(const eyas_arena *a, const void *p) {
+  return (uintptr_t)p - (uintptr_t)a->base < a->slots + a->spill;
+}
+
+static eyas_arena *owner_of(const void *p) {
+  pthread_mutex_lock(&arenas_mu);
+  eyas_arena *a = arenas;
+  while (a && !contains(a, p)) a = a->next;
+  pthread_mutex_unlock(&arenas_mu);
+  return a;
+}
+
+// spill_alloc takes the first piece that is large enough: there are few.
+static void *spill_alloc(eyas_arena *a, size_t size) {
+  if (size > a->spill) return NULL;
+  size_t need = align(size) + EYAS_ALIGN;
+  char *end = spill_end(a);
+  void *found = NULL;
+  pthread_mutex_lock(&a->mu);
+  for (block *b = spill_begin(a); (char *)b < end && !found; b = after(b)) {
+    if (b->used) continue;
+    while ((char *)after(b) < end && !after(b)->used) b->size += after(b)->size;
+    if (b->size < need) continue;
+    if (b->size > need) {
+      *(block *)((char *)b + need) = (block){.size = b->size - need};
+      b->size = need;
+    }
+    b->used = 1;
+    a->spilled++;
+    found = (char *)b + EYAS_ALIGN;
+  }
+  pthread_mutex_unlock(&a->mu);
+  return found;
+}
+
+static void spill_free(eyas_arena *a, void *p) {
+  pthread_mutex_lock(&a->mu);
+  ((block *)((char *)p - EYAS_ALIGN))->used = 0;
+  a->spilled--;
+  pthread_mutex_unlock(&a->mu);
+}
+
+// --- lanes ---
+
+enum { IDLE, LIVE, FREED }; // of a slot, in a run
+
+struct eyas_lane {
+  eyas_quota *quota;
+
+  // The plan.
+  eyas_arena *arena; // NULL: plain
+  eyas_slot *slots;
+  uint32_t *order; // slots by the rank of their free
+  uint32_t count, frees;
+  int open, check;
+  uint32_t shrunk; // see eyas_lane_shrink
+  size_t shrink;
+
+  // The run. Only its thread is here.
+  unsigned char *state; // of each slot
+  size_t *asked;        // bytes of each slot that is in use
+  uint32_t next;        // number of the next request
+  uint32_t freed;       // the first frees of the recording that have happened
+  uint32_t live;        // slots in use
+  int lost;             // left the recording
+  int refused;
+  uint32_t broken;
+  eyas_counts now;
+  eyas_mismatch mismatch;
+
+  // The recording.
+  int record;
+  uint64_t run; // the recorded run; unique in the process
+  eyas_event *events;
+  size_t recorded, room;
+  int dropped; // out of memory for events
+
+  counters sum;
+};
+
+static __thread eyas_lane *current;
+
+eyas_lane *eyas_lane_new(void) {
+  eyas_lane *l = calloc(1, sizeof *l);
+  if (l) l->shrunk = l->broken = EYAS_NONE;
+  return l;
+}
+
+void eyas_lane_plain(eyas_lane *l) {
+  free(l->slots);
+  free(l->order);
+  free(l->state);
+  free(l->asked);
+  l->arena = NULL;
+  l->slots = NULL;
+  l->order = NULL;
+  l->state = NULL;
+  l->asked = NULL;
+  l->count = l->frees = 0;
+}
+
+void eyas_lane_free(eyas_lane *l) {
+  if (!l) return;
+  eyas_lane_plain(l);
+  eyas_quota_drop(l->quota);
+  free(l->events);
+  free(l);
+}
+
+void eyas_lane_limit(eyas_lane *l, eyas_quota *q) {
+  if (q) add(&q->refs, 1);
+  eyas_quota_drop(l->quota);
+  l->quota = q;
+}
+
+void eyas_lane_record(eyas_lane *l) { l->record = 1; }
+int eyas_lane_refused(const eyas_lane *l) { return l->refused; }
+uint32_t eyas_lane_broken(const eyas_lane *l) { return l->broken; }
+eyas_mismatch eyas_lane_mismatch(const eyas_lane *l) { return l->mismatch; }
+eyas_counts eyas_lane_counts(const eyas_lane *l) { return read_counters(&l->sum); }
+
+void eyas_lane_shrink(eyas_lane *l, uint32_t id, size_t bytes) {
+  l->shrunk = id;
+  l->shrink = bytes;
+}
+
+const eyas_event *eyas_lane_events(eyas_lane *l, size_t *count) {
+  *count = l->recorded;
+  return l->dropped ? NULL : l->events;
+}
+
+int eyas_lane_replay(eyas_lane *l, eyas_arena *a, const eyas_slot *slots, uint32_t count, int open, int check) {
+  eyas_lane_plain(l);
+  l->slots = calloc((size_t)count + 1, sizeof *l->slots);
+  l->order = calloc((size_t)count + 1, sizeof *l->order);
+  l->state = calloc((size_t)count + 1, sizeof *l->state);
+  l->asked = calloc((size_t)count + 1, sizeof *l->asked);
+  if (!l->slots || !l->order || !l->state || !l->asked) {
+    eyas_lane_plain(l);
+    return 0;
+  }
+  if (count > 0) memcpy(l->slots, slots, count * sizeof *slots);
+  for (uint32_t i = 0; i < count; i++) {
+    if (slots[i].size == 0 || slots[i].rank == EYAS_NONE) continue;
+    l->order[slots[i].rank] = i;
+    l->frees++;
+  }
+  l->count = count;
+  l->open = open;
+  l->check = check;
+  l->arena = a;
+  return 1;
+}
+
+static void leave(eyas_lane *l, int why, size_t size, size_t slot) {
+  l->lost = 1;
+  l->now.mismatches = 1;
+  l->mismatch = (eyas_mismatch){why, l->next, size, slot};
+}
+
+void eyas_lane_begin(eyas_lane *l) {
+  static _Atomic uint64_t runs;
+  l->next = l->freed = l->live = 0;
+  l->lost = l->refused = 0;
+  l->broken = EYAS_NONE;
+  l->now = (eyas_counts){.runs = 1};
+  if (l->record) {
+    l->run = atomic_fetch_add(&runs, 1) + 1;
+    l->recorded = 0;
+    l->dropped = 0;
+    if (!l->events) {
+      l->room = 1024;
+      l->events = malloc(l->room * sizeof *l->events);
+      l->dropped = !l->events;
+    }
+  } else if (l->arena) {
+    memset(l->state, IDLE, l->count);
+    if (atomic_load(&l->arena->kept) != 0) leave(l, EYAS_KEPT, 0, 0);
+  }
+  current = l;
+}
+
+// --- guards ---
+
+enum { GUARD = 0xA5, POISON = 0xFF }; // POISON makes NaN of every float type
+
+static void guard(eyas_lane *l, uint32_t id) {
+  const eyas_slot *s = &l->slots[id];
+  char *p = l->arena->base + s->offset;
+  size_t n = l->asked[id];
+  if (id == l->shrunk) n -= l->shrink < n ? l->shrink : n;
+  l->asked[id] = n;
+  memset(p, POISON, n);
+  memset(p + n, GUARD, s->size + EYAS_GUARD - n);
+}
+
+static void verify(eyas_lane *l, uint32_t id) {
+  const eyas_slot *s = &l->slots[id];
+  const unsigned char *p = (unsigned char *)l->arena->base + s->offset;
+  for (size_t i = l->asked[id]; i < s->size + EYAS_GUARD; i++)
+    if (p[i] != GUARD && l->broken == EYAS_NONE) l->broken = id;
+}
+
+void eyas_lane_end(eyas_lane *l) {
+  current = NULL;
+  if (!l->record && l->arena && l->live > 0) {
+    l->now.kept = l->live;
+    atomic_fetch_add(&l->arena->kept, l->live);
+    for (uint32_t i = 0; l->check && i < l->count; i++)
+      if (l->state[i] == LIVE) verify(l, i);
+  }
+  l->record = 0;
+  fold(&l->sum, &l->now);
+  fold(&total, &l->now);
+}
+
+// --- requests ---
+
+static void note(eyas_lane *l, uint32_t id, uint32_t freed, size_t size) {
+  if (l->recorded == l->room && !l->dropped) {
+    eyas_event *more = realloc(l->events, 2 * l->room * sizeof *more);
+    if (more) {
+      l->events = more;
+      l->room *= 2;
+    }
+    l->dropped = !more;
+  }
+  if (!l->dropped) l->events[l->recorded++] = (eyas_event){id, freed, size};
+}
+
+// slot_alloc returns NULL if the request has to be served from elsewhere.
+static void *slot_alloc(eyas_lane *l, size_t size) {
+  if (l->lost) return NULL;
+  if (l->next == l->count) {
+    if (!l->open) leave(l, EYAS_TOO_MANY, size, 0);
+    return NULL;
+  }
+  uint32_t id = l->next;
+  const eyas_slot *s = &l->slots[id];
+  while (l->freed < l->frees && l->state[l->order[l->freed]] == FREED) l->freed++;
+  if (s->size > 0 && (size > s->size || l->freed < s->need)) {
+    leave(l, size > s->size ? EYAS_TOO_LARGE : EYAS_TOO_EARLY, size, s->size);
+    return NULL;
+  }
+  l->next++;
+  if (s->size == 0) return NULL;
+  l->state[id] = LIVE;
+  l->asked[id] = size;
+  l->live++;
+  l->now.arena++;
+  if (l->check) guard(l, id);
+  return l->arena->base + s->offset;
+}
+
+// slot_at finds the slot in use at offset. The next one in the order of the recording
+// comes first: in a run that follows it, that is the one.
+static uint32_t slot_at(eyas_lane *l, size_t offset) {
+  while (l->freed < l->frees && l->state[l->order[l->freed]] == FREED) l->freed++;
+  if (l->freed < l->frees) {
+    uint32_t id = l->order[l->freed];
+    if (l->state[id] == LIVE && l->slots[id].offset == offset) return id;
+  }
+  for (uint32_t i = 0; i < l->next; i++)
+    if (l->state[i] == LIVE && l->slots[i].offset == offset) return i;
+  return EYAS_NONE;
+}
+
+static void slot_free(eyas_lane *l, eyas_arena *a, char *p) {
+  uint32_t id = EYAS_NONE;
+  if (l && l->arena == a && !l->record) id = slot_at(l, (size_t)(p - a->base));
+  if (id == EYAS_NONE) { // of an earlier run, or of another thread's
+    atomic_fetch_sub(&a->kept, 1);
+    return;
+  }
+  l->state[id] = FREED;
+  l->live--;
+  if (l->check) {
+    verify(l, id);
+    memset(p, POISON, l->slots[id].size + EYAS_GUARD);
+  }
+}
+
+static void *run_alloc(eyas_lane *l, size_t size) {
+  void *p = NULL;
+  if (l->arena && !l->record) {
+    if ((p = slot_alloc(l, size))) return p;
+    if ((p = spill_alloc(l->arena, size))) {
+      l->now.spill++;
+      l->now.spill_bytes += (int64_t)size;
+      return p;
+    }
+  }
+  header *h = heap_alloc(size, l->record ? NULL : l->quota);
+  if (!h) {
+    l->refused = 1;
+    return NULL;
+  }
+  l->now.heap++;
+  l->now.heap_bytes += (int64_t)size;
+  if (l->record) {
+    h->run = l->run;
+    h->id = l->next++;
+    note(l, h->id, 0, size);
+  }
+  return (char *)h + EYAS_ALIGN;
+}
+
+void *eyas_alloc(size_t size) {
+  if (size == 0) return NULL;
+  if (current) return run_alloc(current, size);
+  header *h = heap_alloc(size, NULL);
+  if (!h) return NULL;
+  if (watching) watched += (int64_t)size;
+  add(&total.heap, 1);
+  add(&total.heap_bytes, (int64_t)size);
+  return (char *)h + EYAS_ALIGN;
+}
+
+void eyas_free(void *p) {
+  if (!p) return;
+  eyas_lane *l = current;
+  eyas_arena *a = l && l->arena && contains(l->arena, p) ? l->arena : owner_of(p);
+  if (a && (size_t)((char *)p - a->base) < a->slots) {
+    slot_free(l, a, p);
+    return;
+  }
+  if (a) {
+    spill_free(a, p);
+    return;
+  }
+  header *h = (header *)((char *)p - EYAS_ALIGN);
+  if (l && l->record && h->run == l->run) note(l, h->id, 1, h->size);
+  if (!l && watching) watched -= (int64_t)h->size;
+  heap_free(h);
+}
