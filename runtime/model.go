@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/fserr"
 	"github.com/eyas-edge/eyas/models"
 	"github.com/eyas-edge/eyas/models/catalog"
 	"github.com/eyas-edge/eyas/models/decode"
@@ -67,15 +67,13 @@ func (rt *Runtime) read(key string, cfg ModelConfig) (*Model, error) {
 
 // resolve returns the file of a MODEL: a path, or the name of a pulled model.
 func resolve(model string) (string, error) {
-	_, err := os.Stat(model)
-	if err == nil {
+	path := strings.HasSuffix(model, ".onnx") || strings.ContainsRune(model, '/')
+	info, err := os.Stat(model)
+	if err == nil && (path || info.Mode().IsRegular()) { // a folder called face is not what -m face means
 		return model, nil
 	}
-	if strings.HasSuffix(model, ".onnx") || strings.ContainsRune(model, '/') {
-		var file *fs.PathError
-		if errors.As(err, &file) {
-			err = file.Err // the path stands before it already
-		}
+	if path {
+		err = fserr.Bare(err) // the path stands before it already
 		return "", as(ErrModel, fmt.Errorf("model %s: %w: name an .onnx file, or one of eyas pull --list", model, err))
 	}
 	if path, ok := catalog.Find(model); ok {

@@ -328,6 +328,32 @@ func TestOpenErrorsHaveTheirKind(t *testing.T) {
 	}
 }
 
+// A folder with the name of a pulled model is not in its way.
+func TestFolderNamedAsAModel(t *testing.T) {
+	model := face(t)
+	home := t.TempDir()
+	t.Setenv("EYAS_HOME", home)
+	pulled := filepath.Join(home, "models", "face.onnx")
+	data, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(pulled), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(pulled, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("face", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m, err := eyas.Inspect(eyas.ModelConfig{Path: "face"})
+	if err != nil || m.Path != pulled {
+		t.Errorf("face is taken from %v, %v", m, err)
+	}
+}
+
 // The plan knows the weights and the tensors that were bound.
 func TestPlan(t *testing.T) {
 	rt := open(t, eyas.Config{Models: map[string]eyas.ModelConfig{"face": {Path: face(t)}}})

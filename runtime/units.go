@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/eyas-edge/eyas/models"
 )
 
 // Size is an amount of memory: bytes, or below zero a share of the machine's memory in hundredths of
@@ -83,7 +85,7 @@ func (s ImgSize) String() string {
 	return fmt.Sprintf("%dx%d", s.H, s.W)
 }
 
-// UnmarshalText reads "640" or "480x640" (height x width), 1 to 16384 each.
+// UnmarshalText reads "640" or "480x640" (height x width), 1 to models.MaxSide each.
 func (s *ImgSize) UnmarshalText(text []byte) error {
 	h, w, two := strings.Cut(string(text), "x")
 	if !two {
@@ -92,7 +94,7 @@ func (s *ImgSize) UnmarshalText(text []byte) error {
 	var err1, err2 error
 	s.H, err1 = strconv.Atoi(h)
 	s.W, err2 = strconv.Atoi(w)
-	if err1 != nil || err2 != nil || min(s.H, s.W) < 1 || max(s.H, s.W) > 16384 {
+	if err1 != nil || err2 != nil || min(s.H, s.W) < 1 || max(s.H, s.W) > models.MaxSide {
 		return fmt.Errorf("imgsz %q is not understood: use a side (640) or height x width (480x640)", text)
 	}
 	return nil
