@@ -9,4 +9,8 @@
 // The binding github.com/yalue/onnxruntime_go owns environment, session options
 // and sessions; the C code in shim.c calls the few entries that it does not reach.
 // Tensors live on the host: a GPU provider copies them.
+//
+// With Options.OwnAllocator intermediate tensors come from our allocator: Binding.Record
+// writes down what a run asks for, NewSchedule turns that into a problem that the
+// caller solves (memplan.Solve), and Binding.Replay serves later runs from an Arena.
 package ort
