@@ -23,10 +23,10 @@ type firstOrder func(a, b *item) int
 
 func bySize(a, b *item) int { return cmp.Compare(b.size, a.size) }
 
-func byLife(a, b *item) int { return cmp.Compare(b.to-b.from, a.to-a.from) }
+func byLife(a, b *item) int { return cmp.Compare(b.life(), a.life()) }
 
 func byArea(a, b *item) int {
-	return cmp.Compare(float64(b.size)*float64(b.to-b.from), float64(a.size)*float64(a.to-a.from))
+	return cmp.Compare(float64(b.size)*float64(b.life()), float64(a.size)*float64(a.life()))
 }
 
 // firstFit places the fixed items, then the others in an order, each as low as it fits.

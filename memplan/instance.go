@@ -11,12 +11,13 @@ import (
 // intervals, the sections can be numbered in the order of time and every buffer lives in a range of them.
 // Two buffers overlap in time exactly if their ranges do, so that nothing is lost.
 type instance struct {
-	items   []item
-	owner   []int32 // of each buffer of the problem: its item, -1 for one of size 0
-	need    []int64 // of each section: the sum of its items' strides
-	pad     []int64 // of each section: the most that an item's stride exceeds its size
-	step    int64   // every height of a tight plan is a multiple of this
-	stretch int64   // sum of all items' ranges: what one look at everything costs
+	items    []item
+	owner    []int32 // of each buffer of the problem: its item, -1 for one of size 0
+	need     []int64 // of each section: the sum of its items' strides
+	pad      []int64 // of each section: the most that an item's stride exceeds its size
+	anyFixed bool
+	step     int64 // every height of a tight plan is a multiple of this
+	stretch  int64 // sum of all items' ranges: what one look at everything costs
 }
 
 // item is a buffer, or the storage that several aliases share.
@@ -30,6 +31,9 @@ type item struct {
 }
 
 func (a *item) overlaps(b *item) bool { return a.lo <= b.hi && b.lo <= a.hi }
+
+// life is the length of the lifetime, cut off where products of it could overflow.
+func (a *item) life() int64 { return int64(min(uint64(a.to)-uint64(a.from), 1<<50)) }
 
 func compile(p Problem) (*instance, error) {
 	if err := p.check(); err != nil {
@@ -165,7 +169,7 @@ func (in *instance) checkFixed(p Problem) error {
 	var fixed []int
 	for i := range in.items {
 		if in.items[i].fixed >= 0 {
-			fixed = append(fixed, i)
+			fixed, in.anyFixed = append(fixed, i), true
 		}
 	}
 	for k, i := range fixed {
@@ -194,7 +198,7 @@ func (in *instance) lowerBound() int64 {
 	return bound
 }
 
-// expand turns the items' offsets into the buffers' and returns the height.
+// height is where the highest item ends.
 func (in *instance) height(offsets []int64) int64 {
 	var h int64
 	for i := range in.items {
