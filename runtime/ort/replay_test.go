@@ -189,6 +189,41 @@ func TestReplayIsExact(t *testing.T) {
 	}
 }
 
+// Every asset model runs from an arena at its lower bound, with guards that stay whole, and
+// outputs from the spill block.
+func TestReplayOfEveryModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many models")
+	}
+	paths, err := filepath.Glob(filepath.Join(testenv.Assets(t), "models", "*.onnx"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no models: %v", err)
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
+		t.Run(name, func(t *testing.T) {
+			s := open(t, name, Options{Threads: 2, OwnAllocator: true})
+			b := bind(t, s, inputs(t, s, 1, 320+320*strings.Count(name, "false_dynamic")))
+			want := digest(run(t, b))
+			sch := schedule(t, true, record(t, b))
+			solution, err := memplan.Solve(t.Context(), sch.Problem())
+			if err != nil {
+				t.Fatal(err)
+			}
+			replay(t, b, arena(t, solution.Height, 2*sch.Spill()), sch, solution.Offsets)
+			before := b.Counts()
+			for range 2 {
+				if digest(run(t, b)) != want {
+					t.Error("outputs differ")
+				}
+			}
+			if got := b.Counts(); got.Heap != before.Heap || got.Mismatches != 0 || !solution.Proven {
+				t.Errorf("%+v; height %d, lower bound %d", got, solution.Height, solution.LowerBound)
+			}
+		})
+	}
+}
+
 func TestReplayAllocatesNothing(t *testing.T) {
 	s := open(t, "yolox_nano_person_192", own)
 	b := bound(t, s)
