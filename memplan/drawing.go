@@ -91,7 +91,7 @@ func (d *drawing) buffer(i int) {
 	width, height := max(d.x(float64(b.Upper))-left, 0.4), max(d.y(d.s.Offsets[i])-top, 0.4)
 	// Steps of the golden angle keep neighbours in the list apart in colour.
 	hue := math.Mod(float64(i)*137.508, 360)
-	fmt.Fprintf(d.w, "<rect class=\"b\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"hsl(%.0f 60%% %d%%)\"><title>%s: %d bytes at %d, lives in [%d, %d)</title></rect>\n",
+	fmt.Fprintf(d.w, "<rect class=\"b\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"hsl(%.0f,60%%,%d%%)\"><title>%s: %d bytes at %d, lives in [%d, %d)</title></rect>\n",
 		left, top, width, height, hue, 62+i%3*8, escape(name), b.Size, d.s.Offsets[i], b.Lower, b.Upper)
 	if height >= labelHeight && width >= labelWidth*float64(len([]rune(name))) {
 		fmt.Fprintf(d.w, "<text class=\"l\" x=\"%.2f\" y=\"%.2f\">%s</text>\n", left+width/2, top+height/2+4, escape(name))

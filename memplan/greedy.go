@@ -43,25 +43,31 @@ func (in *instance) firstFit(order firstOrder) []int64 {
 		return order(x, y)
 	})
 	offsets := make([]int64, len(in.items))
-	placed := make([]int32, 0, len(in.items)) // by offset
+	placed := make([]room, 0, len(in.items)) // by offset
 	for _, i := range queue {
 		it := &in.items[i]
 		at := max(it.fixed, 0)
 		if it.fixed < 0 {
-			for _, j := range placed {
-				other := &in.items[j]
-				if !it.overlaps(other) {
+			for k := range placed {
+				r := &placed[k]
+				if it.lo > r.hi || r.lo > it.hi {
 					continue
 				}
-				if at+it.size <= offsets[j] {
+				if at+it.size <= r.at {
 					break
 				}
-				at = max(at, roundUp(offsets[j]+other.size, it.align))
+				at = max(at, roundUp(r.end, it.align))
 			}
 		}
 		offsets[i] = at
-		k, _ := slices.BinarySearchFunc(placed, at, func(j int32, at int64) int { return cmp.Compare(offsets[j], at) })
-		placed = slices.Insert(placed, k, i)
+		k, _ := slices.BinarySearchFunc(placed, at, func(r room, at int64) int { return cmp.Compare(r.at, at) })
+		placed = slices.Insert(placed, k, room{at, at + it.size, it.lo, it.hi})
 	}
 	return offsets
+}
+
+// room is what a placed item takes. The loop over these is all of a greedy plan's time.
+type room struct {
+	at, end int64
+	lo, hi  int32
 }

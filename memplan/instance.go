@@ -15,9 +15,9 @@ type instance struct {
 	owner    []int32 // of each buffer of the problem: its item, -1 for one of size 0
 	need     []int64 // of each section: the sum of its items' strides
 	pad      []int64 // of each section: the most that an item's stride exceeds its size
-	anyFixed bool
-	step     int64 // every height of a tight plan is a multiple of this
-	stretch  int64 // sum of all items' ranges: what one look at everything costs
+	anyFixed bool    // some item is fixed
+	step     int64   // every height of a tight plan is a multiple of this
+	stretch  int64   // sum of all items' ranges: what one look at everything costs
 }
 
 // item is a buffer, or the storage that several aliases share.
@@ -153,15 +153,22 @@ func (in *instance) cut() {
 			section++
 		}
 	}
-	in.need, in.pad = make([]int64, section), make([]int64, section)
+	in.need, in.pad = make([]int64, section+1), make([]int64, section)
 	for i := range in.items {
 		it := &in.items[i]
 		in.stretch += int64(it.hi - it.lo + 1)
-		for s := it.lo; s <= it.hi; s++ {
-			in.need[s] += it.stride
-			in.pad[s] = max(in.pad[s], it.stride-it.size)
+		in.need[it.lo] += it.stride // differences first: thousands of long lives would take thousands times as long
+		in.need[it.hi+1] -= it.stride
+		if pad := it.stride - it.size; pad > 0 {
+			for s := it.lo; s <= it.hi; s++ {
+				in.pad[s] = max(in.pad[s], pad)
+			}
 		}
 	}
+	for s := range section {
+		in.need[s+1] += in.need[s]
+	}
+	in.need = in.need[:section]
 }
 
 // checkFixed says whether two fixed items are in each other's way.

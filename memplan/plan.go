@@ -1,5 +1,6 @@
 // Package memplan plans memory: which regions a configuration needs, how large each is and
-// where it lies. It is pure computation on the standard library and never allocates what it plans.
+// where it lies; and, by Solve, the offsets of buffers within a region that is as small as can be. It is
+// pure computation on the standard library and never allocates what it plans.
 package memplan
 
 import (

@@ -13,7 +13,7 @@ const (
 	DefaultNodes = 6_000_000
 
 	mostItems   = 1 << 12 // the search's lists grow with the square: 32 MB a worker
-	mostStretch = 1 << 22 // and its time with the items' sections; beyond both only greedy plans are made
+	mostStretch = 1 << 22 // and its time with the items' sections; beyond either the greedy plan is the answer
 	mostWorkers = 8
 )
 
@@ -91,12 +91,16 @@ func (c *climb) take(offsets []int64) {
 }
 
 func (c *climb) run() {
-	for _, by := range []firstOrder{bySize, byArea, byLife} {
-		if c.best == nil || c.more() {
+	c.take(c.in.firstFit(bySize))
+	if len(c.in.items) > mostItems || c.in.stretch > mostStretch {
+		return
+	}
+	for _, by := range []firstOrder{byArea, byLife} {
+		if c.more() {
 			c.take(c.in.firstFit(by))
 		}
 	}
-	if !c.more() || len(c.in.items) > mostItems || c.in.stretch > mostStretch {
+	if !c.more() {
 		return
 	}
 	for range c.workers {

@@ -276,6 +276,67 @@ func TestSolveReachesTheLowerBoundOfTightProblems(t *testing.T) {
 	}
 }
 
+// For D and J nobody knows the optimum. The limits are the best of MiniMalloc; what is reached in the end,
+// BenchmarkMiniMalloc tells.
+func TestSolveGetsCloseToTheBoundOfOpenProblems(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		nodes  int64
+		height int64
+	}{{"D", 1_000_000, 1033216}, {"J", 400_000, 1041408}} {
+		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("takes seconds")
+			}
+			if s := solved(t, tight(t, c.name), MaxNodes(c.nodes)); s.Height > c.height || s.Nodes > c.nodes {
+				t.Errorf("height %d after %d nodes, want at most %d", s.Height, s.Nodes, c.height)
+			}
+		})
+	}
+}
+
+// detector is a graph as detectors have them: stages of ever smaller and deeper pictures, blocks of a few short-lived
+// tensors with one that skips them, and heads that read what earlier stages left.
+func detector(r *rand.Rand, blocks int) Problem {
+	var p Problem
+	now := 0
+	size := int64(1 << 20)
+	add := func(length int, size int64) {
+		p.Buffers = append(p.Buffers, Buffer{Lower: now, Upper: now + length, Size: size / 64 * 64, Align: 64})
+	}
+	for k := range blocks {
+		add(6+r.IntN(4), size) // the skip
+		for range 3 + r.IntN(3) {
+			add(2+r.IntN(2), size/int64(1+r.IntN(3)))
+			now++
+		}
+		if r.IntN(5) == 0 {
+			add(10+r.IntN(40), size/4) // for a head
+		}
+		if k%8 == 7 {
+			size = max(size/2, 4096)
+		}
+	}
+	return p
+}
+
+func TestSolveIsFastOnDetectors(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	for k := range 20 {
+		p := detector(r, 5+7*k)
+		greedy, err := Greedy(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := solved(t, p, MaxNodes(50_000))
+		t.Logf("%d buffers: greedy %.3f, height %.3f of the lower bound, %d nodes, %.3f s", len(p.Buffers),
+			float64(greedy.Height)/float64(s.LowerBound), float64(s.Height)/float64(s.LowerBound), s.Nodes, s.Seconds)
+		if !s.Proven {
+			t.Errorf("%d buffers: %d bytes are not proven minimal after %d nodes, lower bound %d", len(p.Buffers), s.Height, s.Nodes, s.LowerBound)
+		}
+	}
+}
+
 func TestSolveGivesTheSamePlanAgain(t *testing.T) {
 	for _, name := range []string{"B", "F", "H"} {
 		p := tight(t, name)
@@ -321,12 +382,31 @@ func TestGreedyIsValid(t *testing.T) {
 	}
 }
 
+func TestSolveOfLargeProblems(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	r := rand.New(rand.NewPCG(5, 5))
+	all, some := make([]Buffer, MaxBuffers/2), make([]Buffer, 3000)
+	for i := range all { // at once, and padded
+		all[i] = Buffer{Upper: 1 + r.IntN(1000), Size: 1 + r.Int64N(1<<20), Align: 64}
+	}
+	for i := range some {
+		lower := r.IntN(100000)
+		some[i] = Buffer{Lower: lower, Upper: lower + 1 + r.IntN(2000), Size: 1 + r.Int64N(1<<20)}
+	}
+	for name, buffers := range map[string][]Buffer{"all": all, "some": some} {
+		s := solved(t, Problem{Buffers: buffers}, MaxNodes(20_000))
+		t.Logf("%s: %.3f of the lower bound, %d nodes, %.2f s", name, float64(s.Height)/float64(s.LowerBound), s.Nodes, s.Seconds)
+	}
+}
+
 func FuzzSolve(f *testing.F) {
 	f.Add(uint64(1), 5)
 	f.Add(uint64(2), 40)
 	f.Fuzz(func(t *testing.T, seed uint64, n int) {
 		p := randomProblem(rand.New(rand.NewPCG(seed, 0)), 1+int(uint(n)%60))
-		s, err := Solve(context.Background(), p, MaxNodes(20_000))
+		s, err := Solve(context.Background(), p, MaxNodes(2_000))
 		if err != nil {
 			return
 		}
