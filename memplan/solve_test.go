@@ -338,12 +338,12 @@ func TestSolveIsFastOnDetectors(t *testing.T) {
 }
 
 func TestSolveGivesTheSamePlanAgain(t *testing.T) {
-	for _, name := range []string{"B", "F", "H"} {
+	for _, name := range []string{"B", "F", "D"} { // D ends at the limit
 		p := tight(t, name)
 		var first Solution
 		for _, procs := range []int{1, 2, 4} {
 			old := runtime.GOMAXPROCS(procs)
-			s := solved(t, p)
+			s := solved(t, p, MaxNodes(350_000))
 			runtime.GOMAXPROCS(old)
 			if s.Seconds = 0; procs == 1 {
 				first = s

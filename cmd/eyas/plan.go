@@ -13,6 +13,7 @@ import (
 
 type planCmd struct {
 	Problem string   `placeholder:"FILE.csv" help:"Plan the buffers of a file in MiniMalloc's format: id,lower,upper,size."`
+	Nodes   int64    `placeholder:"N" help:"Placements that --problem tries at most (default: 6000000, fewer for more than 256 buffers)."`
 	JSON    bool     `name:"json" help:"One JSON document."`
 	SVG     string   `name:"svg" placeholder:"FILE" help:"Draw the plan: lifetime across, offset up."`
 	Models  []string `arg:"" optional:"" name:"model" help:"An .onnx file or a pulled model; not yet in this version."`
@@ -24,12 +25,18 @@ func (c *planCmd) Run(e *env) error {
 		return exitError{exitUsage, fmt.Sprintf("plan %s: plans of models are not yet in this version; --problem FILE.csv plans a list of buffers", c.Models[0])}
 	case c.Problem == "":
 		return exitError{exitUsage, "plan: name a list of buffers with --problem FILE.csv"}
+	case c.Nodes < 0:
+		return exitError{exitUsage, fmt.Sprintf("plan: --nodes %d is negative", c.Nodes)}
+	}
+	var opts []memplan.Option
+	if c.Nodes > 0 {
+		opts = append(opts, memplan.MaxNodes(c.Nodes))
 	}
 	p, err := readProblem(c.Problem)
 	if err != nil {
 		return exitError{exitUsage, "plan: " + err.Error()}
 	}
-	s, err := memplan.Solve(e.ctx, p)
+	s, err := memplan.Solve(e.ctx, p, opts...)
 	if err != nil {
 		return exitError{exitUsage, fmt.Sprintf("plan %s: %v", c.Problem, err)}
 	}

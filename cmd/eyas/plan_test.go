@@ -78,6 +78,7 @@ func TestPlanRefuses(t *testing.T) {
 	}{
 		"nothing":         {[]string{}, "--problem FILE.csv"},
 		"a model":         {[]string{"yolo.onnx"}, "yolo.onnx: plans of models are not yet"},
+		"negative nodes":  {[]string{"--problem", "x.csv", "--nodes=-1"}, "--nodes -1 is negative"},
 		"no file":         {[]string{"--problem", "none.csv"}, "none.csv"},
 		"no numbers":      {[]string{"--problem", planFile(t, "id,lower,upper,size\na,0,2,x\n")}, `line 2: size "x"`},
 		"empty lifetimes": {[]string{"--problem", planFile(t, "id,lower,upper,size\na,2,2,8\n")}, "lifetime [2, 2)"},
