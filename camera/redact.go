@@ -7,6 +7,9 @@ import (
 
 var (
 	urlStart = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://`)
+	// nearlyURL matches what was meant as a URL and is not one: user:password@host with too few or too many slashes before
+	// it, or none.
+	nearlyURL = regexp.MustCompile(`((?:^|[\s=/"'(]))[^\s/@:="'(]+:[^\s@"'/]+@`)
 	// secretValue matches a query parameter or a pipeline property that holds a secret.
 	secretValue = regexp.MustCompile(`(?i)((?:^|[?&;\s])` +
 		`(?:[\w.-]*(?:password|passwd|pwd|token|secret|signature|credential)|(?:[\w.-]*[-_.])?(?:pw|pass|auth|sig|key|apikey))=)` +
@@ -28,7 +31,7 @@ func Redact(text string) string {
 		text = text[at[1]:]
 		text = text[userinfo(text):]
 	}
-	return secretValue.ReplaceAllString(out.String(), "$1***")
+	return secretValue.ReplaceAllString(nearlyURL.ReplaceAllString(out.String(), "$1"), "$1***")
 }
 
 // userinfo returns the length of the "user:password@" at the start of a URL's rest behind "://".

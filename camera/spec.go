@@ -46,7 +46,10 @@ func Open(spec string, opts ...Option) (Source, error) {
 	if what == "" {
 		return nil, badSpec("source is empty: give a picture, folder, clip or camera")
 	}
-	shown := Redact(what) // before the variables: what they hold is not for showing
+	shown := what
+	if _, err := os.Lstat(what); err != nil { // a file is no URL, whatever it is called
+		shown = Redact(what) // before the variables: what they hold is not for showing
+	}
 	full, err := expand(what)
 	if err == nil {
 		var s Source

@@ -238,3 +238,23 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// A URL that is written a little wrong is none, and its password stays hidden all the same.
+func TestNearlyURLsHideThePassword(t *testing.T) {
+	for _, spec := range []string{
+		"rtsp:///u:S3cret@h/s", "rtsp:/u:S3cret@h/s", "rtsp//u:S3cret@h/s", "rtsp:u:S3cret@h/s", "u:S3cret@h/x", "door=rtsp:/u:S3cret@h/s",
+		"u:S3cret@h", "(u:S3cret@h)", "say u:S3cret@h now",
+	} {
+		if shown := Redact(spec); strings.Contains(shown, "S3cret") {
+			t.Errorf("%s is shown as %s", spec, shown)
+		}
+		if _, err := Open(spec); err == nil || strings.Contains(err.Error(), "S3cret") {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	for _, text := range []string{"eyas: me@home", "photo@2x.jpg", "12:30 a@b", "dir/a@b/c:d"} {
+		if shown := Redact(text); shown != text {
+			t.Errorf("%s is shown as %s", text, shown)
+		}
+	}
+}

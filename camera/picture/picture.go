@@ -215,7 +215,7 @@ func (c codec) check(data []byte, fileBytes int64, l Limits) (header, error) {
 	}
 	pixels := int64(h.w) * int64(h.h)
 	if pixels > maxPixels {
-		return h, fmt.Errorf("decode %s: %dx%d is %v megapixels, over the limit of %v: raise the limit (--max-pixels) if the picture is wanted",
+		return h, fmt.Errorf("decode %s: %dx%d is %.4g megapixels, over the limit of %.4g: raise the limit (--max-pixels) if the picture is wanted",
 			c.name, h.w, h.h, float64(pixels)/1e6, float64(maxPixels)/1e6)
 	}
 	// In real numbers: products of header fields overflow integers.

@@ -89,6 +89,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	switch args[0] { // as people try first
+	case "help":
+		args[0] = "--help"
+	case "--version":
+		args[0] = "version"
+	}
 	if slices.Contains(later, args[0]) {
 		e.say(fmt.Errorf("%s: not yet in this version; eyas --help lists the commands", args[0]))
 		return exitUsage

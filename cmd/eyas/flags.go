@@ -18,9 +18,9 @@ type modelFlags struct {
 	ImgSize    eyas.ImgSize `name:"imgsz" group:"model" placeholder:"N|HxW" help:"Input size of a model with dynamic axes (default: its metadata, else 640)."`
 	Labels     string       `group:"model" placeholder:"FILE" help:"Class names, one a line or YAML names."`
 	Family     string       `group:"model" placeholder:"NAME" help:"What the model is, where its shapes leave that open."`
-	Conf       share        `group:"model" placeholder:"0.25" help:"Least score."`
+	Conf       share        `group:"model" placeholder:"0.25" help:"Least score (eval: 0.001)."`
 	IoU        share        `name:"iou" group:"model" placeholder:"0.45" help:"Most overlap of two boxes (default: the family's)."`
-	MaxDet     int          `group:"model" placeholder:"300" help:"Most detections of a picture."`
+	MaxDet     int          `group:"model" placeholder:"300" help:"Most detections of a picture (eval: 100)."`
 	Classes    []string     `group:"model" placeholder:"NAME,..." help:"Only these classes, by name or id."`
 	Agnostic   bool         `group:"model" help:"Suppress overlapping boxes across classes."`
 	MultiLabel bool         `group:"model" help:"Let a candidate have several classes."`
@@ -43,11 +43,11 @@ func (f modelFlags) apply(m *eyas.ModelConfig) {
 type engineFlags struct {
 	EP        string `name:"ep" group:"engine" placeholder:"auto" help:"Execution provider: auto, cpu, cuda or tensorrt. A named one is a contract."`
 	Device    string `group:"engine" placeholder:"0" help:"Accelerator: an index, UUID, MIG UUID or dla0."`
-	Precision string `group:"engine" placeholder:"auto" help:"auto, fp32, fp16 or int8."`
+	Precision string `group:"engine" placeholder:"auto" help:"auto, fp32, fp16 or int8; only auto in this version."`
 	ORT       string `name:"ort" group:"engine" placeholder:"PATH" help:"The ONNX Runtime library."`
-	Lanes     int    `group:"engine" placeholder:"1" help:"Runs of a model at the same time."`
+	Lanes     int    `group:"engine" placeholder:"1" help:"Runs of a model at the same time; only 1 in this version."`
 	Threads   int    `group:"engine" placeholder:"N" help:"Threads of a lane (default: the CPUs allowed)."`
-	Batch     []int  `group:"engine" placeholder:"1,2,4" help:"The ladder of batch sizes."`
+	Batch     []int  `group:"engine" placeholder:"1,2,4" help:"The ladder of batch sizes; only 1 in this version."`
 }
 
 func (f engineFlags) apply(c *eyas.Config) {
@@ -63,11 +63,11 @@ func (f engineFlags) apply(c *eyas.Config) {
 }
 
 type memoryFlags struct {
-	Budget     eyas.Size `group:"memory" placeholder:"512MiB|40%" help:"Limit of the planned memory."`
-	Headroom   eyas.Size `group:"memory" placeholder:"20%" help:"Room beside the weights for what cannot be planned."`
-	Placement  string    `group:"memory" placeholder:"auto" help:"auto, dedicated or shared."`
+	Budget     eyas.Size `group:"memory" placeholder:"512MiB|40%" help:"Limit of the planned memory; not yet in this version."`
+	Headroom   eyas.Size `group:"memory" placeholder:"20%" help:"Room beside the weights for what cannot be planned; not yet in this version."`
+	Placement  string    `group:"memory" placeholder:"auto" help:"auto, dedicated or shared; only auto in this version."`
 	NoCache    bool      `group:"memory" help:"Leave the caches alone."`
-	CheckArena bool      `group:"memory" help:"Verify the arena on each run."`
+	CheckArena bool      `group:"memory" help:"Verify the arena on each run; not yet in this version."`
 }
 
 func (f memoryFlags) apply(c *eyas.Config) {
@@ -79,7 +79,7 @@ func (f memoryFlags) apply(c *eyas.Config) {
 }
 
 type timeFlags struct {
-	SLO      span `name:"slo" group:"time" placeholder:"50ms|none" help:"Limit on the time from capture to result, p99."`
+	SLO      span `name:"slo" group:"time" placeholder:"50ms|none" help:"Limit on the time from capture to result, p99; only none in this version."`
 	Frames   int  `group:"time" placeholder:"N" help:"End each source after N frames."`
 	Duration span `group:"time" placeholder:"10s" help:"End after a time."`
 	Realtime bool `group:"time" help:"Play clips at their own speed."`
@@ -95,9 +95,9 @@ func (f timeFlags) apply(c *eyas.Config) {
 }
 
 type outFlags struct {
-	Output    string `short:"o" group:"out" placeholder:"FILE" help:"Write the results here instead of standard output, which is -."`
+	Output    string `short:"o" group:"out" placeholder:"FILE" help:"Append the results to this file instead of standard output, which is -."`
 	Save      string `group:"out" placeholder:"DIR" help:"Write annotated pictures and clips."`
-	HTTP      string `name:"http" group:"out" placeholder:"ADDR" help:"Serve metrics and views."`
+	HTTP      string `name:"http" group:"out" placeholder:"ADDR" help:"Serve metrics and views; not yet in this version."`
 	Events    bool   `group:"out" help:"Add event lines to the results."`
 	LogFormat string `group:"out" enum:"text,json" default:"text" help:"text or json."`
 	Quiet     bool   `short:"q" group:"out" help:"Only errors on standard error."`

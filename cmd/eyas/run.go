@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -129,7 +130,7 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, cfg.Duration)
 		defer cancel()
 	}
-	s.stream(ctx, rt, sources, newStatus(e, sources, quiet))
+	s.stream(ctx, rt, sources, newStatus(e, s.terminal(), sources, quiet))
 	rt.Close() // says what only the end of a run shows
 	s.event(eyas.Event{Kind: "summary", Time: time.Now(), Frames: s.frames, Detections: s.objects, Failed: s.failed, Took: time.Since(start)})
 	return s.end(sources, s.deaf)
@@ -170,6 +171,14 @@ func (s *session) openSinks(sources []camera.Source) (err error) {
 		s.saver, err = sink.NewSaver(s.cfg.Output.Save, sources, s.cfg.Logger)
 	}
 	return err
+}
+
+// terminal returns where results go if a person may be reading them there, nil for a file.
+func (s *session) terminal() io.Writer {
+	if file := s.cfg.Output.File; file != "" && file != "-" {
+		return nil
+	}
+	return s.e.stdout
 }
 
 // notASource refuses to write results over a source.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,8 @@ type status struct {
 	done    int64
 }
 
-func newStatus(e *env, sources []camera.Source, quiet bool) *status {
+// newStatus takes where the results go, nil for a file.
+func newStatus(e *env, results io.Writer, sources []camera.Source, quiet bool) *status {
 	s := &status{e: e, sources: sources}
 	if quiet || !terminal(e.stderr) {
 		return s
@@ -37,6 +39,9 @@ func newStatus(e *env, sources []camera.Source, quiet bool) *status {
 	}
 	if !several {
 		s.summary = true
+		return s
+	}
+	if terminal(results) { // a bar that is redrawn would wipe lines of results away
 		return s
 	}
 	s.bars = mpb.New(mpb.WithOutput(e.stderr), mpb.WithRefreshRate(150*time.Millisecond))

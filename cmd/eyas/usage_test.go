@@ -8,13 +8,14 @@ import (
 	"testing"
 )
 
-// What was typed wrong is one line that says so, with exit code 2; what is not there has exit code 1.
+// A command of the contract that is not there yet is not called unknown.
 func TestCommandsOfLaterVersions(t *testing.T) {
 	for _, command := range later {
 		call(t, command, "x").want(t, 2, command+": not yet in this version")
 	}
 }
 
+// What was typed wrong is one line that says so, with exit code 2; what is not there has exit code 1.
 func TestUsage(t *testing.T) {
 	bus := picture(t, "classic/bus.jpg")
 	model := modelFile(t, "yolox_nano_416")

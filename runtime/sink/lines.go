@@ -3,6 +3,7 @@
 package sink
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +15,8 @@ import (
 // sees half of one. It is not for several goroutines at once.
 type Lines struct {
 	w       io.Writer
-	file    *os.File // nil for a stream
+	file    *os.File  // nil for a stream
+	closer  io.Closer // of a stream that is ours
 	maxSize int64
 	size    int64 // of the file, up to the last whole line
 	moved   bool  // the file has its suffix already, and there is no new one yet
@@ -27,14 +29,34 @@ type Lines struct {
 // NewLines writes to a stream, such as standard output.
 func NewLines(w io.Writer) *Lines { return &Lines{w: w} }
 
-// OpenLines writes to a new file. When the next line would make it larger than maxSize bytes
-// the file gets the suffix .1, replacing an older one, and a new one begins; 0 for no limit.
+// OpenLines appends to a file, which is made where it is not there: what an earlier run has found is kept.
+// When the next line would make it larger than maxSize bytes the file gets the suffix .1, replacing an older one,
+// and a new one begins; 0 for no limit.
 func OpenLines(path string, maxSize int64) (*Lines, error) {
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, os.ErrPermission) { // a device that may only be written
+		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write results: %w", err)
 	}
-	return &Lines{w: f, file: f, maxSize: maxSize}, nil
+	l := &Lines{w: f, file: f, maxSize: maxSize}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		l.file = nil // nothing can be cut off
+		l.closer = f
+		return l, nil
+	}
+	if l.size, err = f.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(fmt.Errorf("write results: %w", err), f.Close())
+	}
+	last := []byte{'\n'}
+	if l.size > 0 {
+		_, err = f.ReadAt(last, l.size-1)
+	}
+	if err == nil && last[0] != '\n' { // a run was killed in the middle of a line
+		l.torn = true
+	}
+	return l, nil
 }
 
 // Result writes a result. After an error the writer goes on with the next line.
@@ -52,12 +74,15 @@ func (l *Lines) Event(e *eyas.Event) error {
 // Lost returns the number of lines that could not be written.
 func (l *Lines) Lost() uint64 { return l.lost }
 
-// Close closes the file; a stream stays open.
+// Close closes what OpenLines has opened; another stream stays open.
 func (l *Lines) Close() error {
-	if l.file == nil {
-		return nil
+	switch {
+	case l.file != nil:
+		return l.file.Close()
+	case l.closer != nil:
+		return l.closer.Close()
 	}
-	return l.file.Close()
+	return nil
 }
 
 // write writes the buffer. The first error of a row of errors is returned, so that a full disk is
@@ -87,6 +112,7 @@ func (l *Lines) put() error {
 			return err
 		}
 		l.torn = false
+		l.size++
 	}
 	n, err := l.w.Write(l.buf)
 	switch {

@@ -87,3 +87,31 @@ func TestRotation(t *testing.T) {
 		}
 	}
 }
+
+// What an earlier run has written is kept, also when it was killed in the middle of a line.
+func TestResultsAreAppended(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.jsonl")
+	if err := os.WriteFile(path, []byte("{\"a\":1}\n{\"b\":"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		l, err := OpenLines(path, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Event(&eyas.Event{Kind: "ready"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	if len(lines) != 5 || lines[0] != `{"a":1}` || lines[1] != `{"b":` || !strings.HasPrefix(lines[2], `{"event":"ready"`) || lines[2] != lines[3] || lines[4] != "" {
+		t.Errorf("the file holds %q", lines)
+	}
+}

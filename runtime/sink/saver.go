@@ -64,6 +64,9 @@ type clip struct {
 // NewSaver makes the folder if it is not there. sources are those of the run, none of which is
 // overwritten.
 func NewSaver(dir string, sources []camera.Source, log *slog.Logger) (*Saver, error) {
+	if strings.Contains(dir, "://") {
+		return nil, errors.New("save: pictures go into a folder, and this is an address")
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("save: %w", err)
 	}
