@@ -11,12 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/camera/picture"
+	"github.com/eyas-edge/eyas/internal/regular"
 )
 
 // Frame is one picture with what is known about it. Whoever is handed one calls Release
@@ -43,7 +43,7 @@ func ReadFile(path string, opts ...Option) (*Frame, error) {
 
 // FileSize returns the size of a picture as displayed, from its headers alone.
 func FileSize(path string) (w, h int, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return 0, 0, err
 	}

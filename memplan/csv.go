@@ -74,7 +74,7 @@ func csvHeader(header []string) ([]string, error) {
 		name = strings.ToLower(strings.TrimSpace(name))
 		switch {
 		case !slices.Contains(csvColumns, name):
-			return nil, fmt.Errorf("column %q is none of %s", name, strings.Join(csvColumns, ", "))
+			return nil, fmt.Errorf("column %.40q is none of %s", name, strings.Join(csvColumns, ", "))
 		case slices.Contains(columns, name):
 			return nil, fmt.Errorf("column %s is there twice", name)
 		}

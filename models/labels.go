@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/eyas-edge/eyas/internal/regular"
 	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
 
@@ -108,7 +108,7 @@ func labelsOf(n ast.Node) ([]string, error) {
 
 // readSmall reads a file of at most limit bytes.
 func readSmall(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +116,6 @@ func readSmall(path string, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path)
 	}
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", path, info.Size(), limit)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +13,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/regular"
 	"github.com/eyas-edge/eyas/models/eval"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
@@ -66,7 +66,7 @@ func (c *evalCmd) Run(e *env) error {
 
 func (c *evalCmd) truth(labels []string) (*eval.GroundTruth, error) {
 	if c.COCO != "" {
-		f, err := os.Open(c.COCO)
+		f, err := regular.Open(c.COCO)
 		if err != nil {
 			return nil, err
 		}

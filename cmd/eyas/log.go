@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/eyas-edge/eyas/camera"
 )
@@ -71,7 +72,7 @@ func (h *textHandler) Handle(_ context.Context, r slog.Record) error {
 	if r.Level == slog.LevelWarn {
 		b.WriteString("warning: ")
 	}
-	b.WriteString(strings.ReplaceAll(r.Message, "\n", " "))
+	b.WriteString(r.Message)
 	attr := func(a slog.Attr) bool {
 		fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
 		return true
@@ -80,9 +81,20 @@ func (h *textHandler) Handle(_ context.Context, r slog.Record) error {
 		attr(a)
 	}
 	r.Attrs(attr)
-	b.WriteByte('\n')
-	_, err := io.WriteString(h.w, camera.Redact(b.String())) // whatever it quotes, no password gets out
+	line := camera.Redact(b.String()) // whatever it quotes, no password gets out
+	_, err := io.WriteString(h.w, strings.Map(printable, line)+"\n")
 	return err
+}
+
+// printable replaces what a terminal would obey instead of show: names of files may hold anything.
+func printable(r rune) rune {
+	switch {
+	case r == '\n', r == '\t':
+		return ' '
+	case unicode.IsControl(r):
+		return '?'
+	}
+	return r
 }
 
 func (h *textHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/eyas-edge/eyas/internal/atomicfile"
+	"github.com/eyas-edge/eyas/internal/regular"
 	"github.com/eyas-edge/eyas/memplan"
 )
 
@@ -59,7 +59,7 @@ func (c *planCmd) Run(e *env) error {
 }
 
 func readProblem(path string) (memplan.Problem, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return memplan.Problem{}, err
 	}

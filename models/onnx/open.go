@@ -7,6 +7,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+
+	"github.com/eyas-edge/eyas/internal/regular"
 )
 
 // maxFile is the largest file that can be a protobuf message.
@@ -21,7 +23,10 @@ type Function struct {
 // Open reads the ONNX file at path. What is no ONNX file is told from its first bytes,
 // before the rest is read.
 func Open(path string) (*Model, error) {
-	f, err := os.Open(path)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: is a folder: name the .onnx file in it", path)
+	}
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +35,6 @@ func Open(path string) (*Model, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s: is a folder: name the .onnx file in it", path)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: is no regular file: name an .onnx file", path)
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("%s: has %d bytes and an ONNX file at most 2 GiB: export it with external data", path, info.Size())
 	}
