@@ -48,15 +48,19 @@ type Size [2]int
 
 // UnmarshalYAML reads a size.
 func (s *Size) UnmarshalYAML(n ast.Node) error {
-	var side int
-	if yaml.NodeToValue(n, &side) == nil {
-		*s = Size{side, side}
-	} else {
-		var both []int
-		if yaml.NodeToValue(n, &both) != nil || len(both) != 2 {
-			return yamlfile.At(n, "imgsz wants a number of pixels or [height, width]")
+	sides := []ast.Node{n, n}
+	if list, ok := n.(*ast.SequenceNode); ok {
+		sides = list.Values
+	}
+	if len(sides) != 2 {
+		return yamlfile.At(n, "imgsz wants a number of pixels or [height, width]")
+	}
+	for i, side := range sides {
+		v, err := yamlfile.Whole(side)
+		if err != nil {
+			return err
 		}
-		*s = Size{both[0], both[1]}
+		s[i] = v
 	}
 	if err := s.check(); err != nil {
 		return yamlfile.At(n, "%v", err)

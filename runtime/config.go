@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -198,6 +199,8 @@ func (c *Config) Validate() error {
 
 func (m ModelConfig) validate(key string) error {
 	switch {
+	case key == "":
+		return errors.New("a model has no name: give it one, such as \"people\": results carry it")
 	case m.Path == "":
 		return fmt.Errorf("model %s: path is missing", key)
 	case !(m.Conf >= 0 && m.Conf <= 1):

@@ -89,12 +89,18 @@ func (d *Document) take(file *ast.File) error {
 	return nil
 }
 
-// Decode fills v, a pointer, from the document. Keys that v does not know are errors. Its error is an *Error.
+// Decode fills v, a pointer, from the document. Keys that v does not know are errors, and so are numbers
+// that v could only take changed. Its error is an *Error.
 func (d *Document) Decode(v any, opts ...yaml.DecodeOption) error {
 	if d.Body == nil {
 		return nil
 	}
-	return d.guard(func() error { return yaml.NodeToValue(d.Body, v, append(opts, yaml.Strict())...) })
+	return d.guard(func() error {
+		if err := checkNumbers(d.Body, reflect.TypeOf(v)); err != nil {
+			return err
+		}
+		return yaml.NodeToValue(d.Body, v, append(opts, yaml.Strict())...)
+	})
 }
 
 // guard makes an *Error of what f returns, and of a panic: fuzzing finds documents, which nobody

@@ -17,6 +17,11 @@ type sample struct {
 	Sub  map[string]int `yaml:"sub"`
 	Wait time.Duration  `yaml:"wait"`
 	Odd  odd            `yaml:"odd"`
+	Ints []int          `yaml:"ints"`
+	F    *float32       `yaml:"f"`
+	In   struct {
+		N *int `yaml:"n"`
+	} `yaml:"in"`
 }
 
 type odd int
@@ -36,6 +41,20 @@ var cases = []struct{ name, in, err string }{
 	{name: "a ruler", in: "# " + strings.Repeat("- ", 100) + "\nn: 1\n"},
 	{name: "brackets in quotes", in: "name: '" + strings.Repeat("[", 100) + "'\n"},
 	{name: "wrong type", in: "n: many", err: `1:4: "many" is not a whole number`},
+	{name: "whole numbers", in: "n: -3\nints: [0, +1, 10]\nsub: {a: 7}\nin: {n: 5}\nf: 1"},
+	{name: "nothing for a number", in: "n:\nin: {n: null}"},
+	{name: "fraction", in: "n: 1.5", err: `1:4: "1.5" is not a whole number`},
+	{name: "fraction in quotes", in: "n: '1.5'", err: `1:4: "1.5" is not a whole number`},
+	{name: "power", in: "n: 1e3", err: `1:4: "1e3" is not a whole number`},
+	{name: "fraction in a list", in: "ints: [1, 2.7]", err: `1:11: "2.7" is not a whole number`},
+	{name: "fraction in a map", in: "sub:\n  a: 1\n  b: 0.5", err: `3:6: "0.5" is not a whole number`},
+	{name: "fraction in a group", in: "in: {n: 2.0}", err: `1:9: "2.0" is not a whole number`},
+	{name: "leading zero", in: "n: 010", err: `1:4: "010" is read differently`},
+	{name: "leading zero, no octal", in: "n: 09", err: `1:4: "09" is`},
+	{name: "leading zero for a fraction", in: "f: 010", err: `1:4: "010" is read differently`},
+	{name: "hexadecimal", in: "n: 0x10", err: `1:4: "0x10" is read differently`},
+	{name: "underscores", in: "n: 1_000", err: `1:4: "1_000" is`},
+	{name: "too large", in: "n: 99999999999999999999", err: `1:4: "99999999999999999999" is out of range`},
 	{name: "unknown key", in: "n: 1\nm: 2", err: `2:1: unknown field "m"`},
 	{name: "key twice", in: "n: 1\nn: 2", err: "2:1: "},
 	{name: "refused by a type of ours", in: "n: 1\nodd: abcd", err: `2:6: "abcd" is not odd`},
