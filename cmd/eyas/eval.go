@@ -58,6 +58,9 @@ func (c *evalCmd) Run(e *env) error {
 	if len(truth.Skipped) > 0 {
 		cfg.Logger.Warn("left out are classes of the dataset that the model does not have: " + some(truth.Skipped))
 	}
+	if truth.Dropped > 0 {
+		cfg.Logger.Warn(fmt.Sprintf("left out are %d objects of the dataset without a box or with one of no area: check its boxes' widths and heights", truth.Dropped))
+	}
 	if truth.ByOrder {
 		cfg.Logger.Warn("not one class of the dataset is called as the model's: they are taken in their order, which may be wrong; --labels names the model's classes")
 	}
@@ -71,7 +74,11 @@ func (c *evalCmd) truth(labels []string) (*eval.GroundTruth, error) {
 			return nil, err
 		}
 		defer f.Close()
-		return eval.ReadCOCO(f, labels)
+		truth, err := eval.ReadCOCO(f, labels)
+		if err != nil {
+			return nil, fmt.Errorf("coco %s: %w", c.COCO, err)
+		}
+		return truth, nil
 	}
 	data, err := eval.OpenYOLO(c.Data, c.Split)
 	if err != nil {

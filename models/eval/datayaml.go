@@ -37,6 +37,7 @@ func parseDataYAML(data []byte) (*dataYAML, error) {
 		return nil, yamlfile.At(doc.Body, "it is no map of path, val and names")
 	}
 	d := &dataYAML{splits: map[string][]string{}}
+	var classes ast.Node // nc: how many names there have to be
 	for _, e := range root {
 		key, _ := yamlfile.Scalar(e.Key)
 		switch key {
@@ -46,6 +47,8 @@ func parseDataYAML(data []byte) (*dataYAML, error) {
 			d.splits[key], err = scalars(e.Value)
 		case "names":
 			d.names, err = namesOf(e.Value)
+		case "nc":
+			classes = e.Value
 		}
 		if err != nil {
 			return nil, err
@@ -53,6 +56,15 @@ func parseDataYAML(data []byte) (*dataYAML, error) {
 	}
 	if len(d.names) == 0 {
 		return nil, yamlfile.At(doc.Body, "it has no names: it wants the names of its classes")
+	}
+	if classes != nil {
+		n, err := yamlfile.Whole(classes)
+		if err != nil {
+			return nil, err
+		}
+		if n != len(d.names) {
+			return nil, yamlfile.At(classes, "nc says %d classes, and names gives %d: make them agree", n, len(d.names))
+		}
 	}
 	return d, nil
 }
@@ -87,11 +99,14 @@ func scalars(n ast.Node) ([]string, error) {
 	return out, nil
 }
 
-// namesOf returns the names of classes 0, 1, ... from a list or a map by number. A number without a name
-// gets itself as one.
+// namesOf returns the names of classes 0, 1, ... from a list or a map by number; none for nothing. A number
+// without a name gets itself as one.
 func namesOf(n ast.Node) ([]string, error) {
 	pairs := yamlfile.Pairs(n)
 	if pairs == nil {
+		if text, ok := yamlfile.Scalar(n); ok && text != "" {
+			return nil, yamlfile.At(n, "names is %.40q: it has to be a list such as [cat, dog], or a map from number to name", text)
+		}
 		return scalars(n)
 	}
 	var out []string
@@ -127,9 +142,9 @@ type label struct {
 }
 
 // parseLabels reads a YOLO label file: one object a line, its class and either centre x, centre y, width, height or the
-// points of a polygon, whose bounding box it is, all in 0..1 of the picture.
-func parseLabels(data []byte, classes int) ([]label, error) {
-	var out []label
+// points of a polygon, whose bounding box it is, all in 0..1 of the picture. dropped counts objects without area:
+// nothing can match them.
+func parseLabels(data []byte, classes int) (out []label, dropped int, err error) {
 	number := 0
 	for line := range strings.Lines(string(data)) {
 		number++
@@ -139,13 +154,15 @@ func parseLabels(data []byte, classes int) ([]label, error) {
 		}
 		l, err := parseLabel(fields, classes)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
+			return nil, 0, fmt.Errorf("line %d: %w", number, err)
 		}
-		if l.box[0] < l.box[2] && l.box[1] < l.box[3] { // nothing can match an empty one
+		if l.box[0] < l.box[2] && l.box[1] < l.box[3] {
 			out = append(out, l)
+		} else {
+			dropped++
 		}
 	}
-	return out, nil
+	return out, dropped, nil
 }
 
 func parseLabel(fields []string, classes int) (label, error) {

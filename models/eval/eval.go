@@ -34,6 +34,7 @@ type GroundTruth struct {
 	Images  []Image  // by ascending ID
 	Boxes   []Box
 	Skipped []string // classes of the dataset that the model does not have; their boxes are left out
+	Dropped int      // objects without a box or with one of no area, which are left out: nothing can match them
 	// ByOrder: not one name is both a class of the dataset and of the model. They are as many, so they are taken
 	// in their order, which is a guess that the user should know of.
 	ByOrder bool

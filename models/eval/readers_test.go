@@ -38,7 +38,7 @@ func TestReadCOCO(t *testing.T) {
 		{"as many, spelt differently, in another order", []string{"cat", "Hund"}, &GroundTruth{Classes: []string{"cat", "Hund"}, Boxes: []Box{moved(cat, 0)}, Skipped: []string{"dog"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.want.Images = images
+			c.want.Images, c.want.Dropped = images, 1
 			got, err := ReadCOCO(strings.NewReader(smallCOCO), c.labels)
 			if err != nil {
 				t.Fatal(err)
@@ -55,8 +55,13 @@ func TestReadCOCORefuses(t *testing.T) {
 	for _, c := range []struct{ want, file string }{
 		{"ends early", ""},
 		{"ends early", smallCOCO[:300]},
-		{"instances file?", `{"annotations": []}`},
-		{"cannot unmarshal", `[1, 2]`},
+		{"instances file", `{"annotations": []}`},
+		{"it is a JSON array: give a COCO instances file", `[1, 2]`},
+		{"no JSON at byte 1 (", "\x89PNG"},
+		{"images is a JSON number at byte", `{"images": 3}`},
+		{"annotations.image_id is a JSON string at byte", head + `{"image_id": "2", "category_id": 1}]}`},
+		{"images.id is a JSON number 99999999999999999999 at byte", `{"images": [{"id": 99999999999999999999}]}`},
+		{"a bbox is {}: it has to be four numbers", head + `{"image_id": 1, "category_id": 1, "bbox": {}}]}`},
 		{"two images", `{"images": [{"id": 1}, {"id": 1}], "categories": [{"id": 1}]}`},
 		{"two categories", `{"images": [{"id": 1}], "categories": [{"id": 1}, {"id": 1}]}`},
 		{"image 2, which", head + `{"image_id": 2, "category_id": 1, "bbox": [0, 0, 1, 1]}]}`},
@@ -65,12 +70,23 @@ func TestReadCOCORefuses(t *testing.T) {
 		{"iscrowd", head + `{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "iscrowd": 2}]}`},
 		{"has the box", head + `{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1e300, 1e300]}]}`},
 	} {
-		if _, err := ReadCOCO(strings.NewReader(c.file), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadCOCO(strings.NewReader(c.file), nil); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "eval.") || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("got %v, want an error with %q", err, c.want)
 		}
 	}
 	if _, err := ReadCOCO(strings.NewReader(smallCOCO), []string{"bird"}); err == nil || !strings.Contains(err.Error(), "--labels") {
 		t.Errorf("got %v for a model without any of the classes", err)
+	}
+}
+
+// Objects that cannot be matched are counted, whatever their class.
+func TestCOCODropped(t *testing.T) {
+	file := `{"images": [{"id": 1}], "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], "annotations": [
+{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}, {"image_id": 1, "category_id": 1}, {"image_id": 1, "category_id": 2, "bbox": [5, 5, -2, 3]}]}`
+	g, err := ReadCOCO(strings.NewReader(file), []string{"a"})
+	if err != nil || g.Dropped != 2 || len(g.Boxes) != 1 {
+		t.Errorf("got %+v, %v", g, err)
 	}
 }
 
@@ -98,6 +114,11 @@ func TestParseDataYAML(t *testing.T) {
 		{"no names", "val: x"},
 		{"plain value", "path: [a]\nnames: [b]"},
 		{"plain value", "val: [[a]]\nnames: [b]"},
+		{"1:8: names is \"3\": it has to be a list", "names: 3"},
+		{"names is \"coco.names\": it has to be a list", "names: coco.names"},
+		{"1:5: nc says 5 classes, and names gives 1", "nc: 5\nnames: [a]"},
+		{"1:5: \"1.5\" is not a whole number", "nc: 1.5\nnames: [a]"},
+		{"no names", "val: x\nnames:"},
 		{"no number", "names: {a: b}"},
 		{"no number", "names: {99999999: b}"},
 		{"two names", "names: {1: b, 01: c}"},
@@ -113,9 +134,9 @@ func TestParseDataYAML(t *testing.T) {
 }
 
 func TestParseLabels(t *testing.T) {
-	got, err := parseLabels([]byte("1 0.5 0.5 0.2 0.4\r\n\n0 0.1 0.2 0.5 0.3 0.3 0.8\n0 0.5 0.5 0 0.1\n1 1 1 0.1 0.1"), 2)
-	if err != nil {
-		t.Fatal(err)
+	got, dropped, err := parseLabels([]byte("1 0.5 0.5 0.2 0.4\r\n\n0 0.1 0.2 0.5 0.3 0.3 0.8\n0 0.5 0.5 0 0.1\n1 1 1 0.1 0.1"), 2)
+	if err != nil || dropped != 1 {
+		t.Fatal(dropped, err)
 	}
 	want := []label{{1, [4]float64{0.4, 0.3, 0.6, 0.7}}, {0, [4]float64{0.1, 0.2, 0.5, 0.8}}, {1, [4]float64{0.95, 0.95, 1.05, 1.05}}}
 	for i, w := range want {
@@ -137,7 +158,7 @@ func TestParseLabels(t *testing.T) {
 		{"class -1", "-1 0.1 0.1 0.1 0.1"},
 		{"class 0.5", "0.5 0.1 0.1 0.1 0.1"},
 	} {
-		if _, err := parseLabels([]byte(c.file), 2); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := parseLabels([]byte(c.file), 2); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want an error with %q", c.file, err, c.want)
 		}
 	}
@@ -210,7 +231,7 @@ func TestYOLOGroundTruth(t *testing.T) {
 		write(t, "", dir, "images", name+".jpg")
 	}
 	write(t, "0 0.5 0.5 0.5 0.5\n2 0.5 0.5 0.5 0.5\n", dir, "labels", "a.txt")
-	write(t, "1 0.25 0.25 0.75 0.25 0.75 0.5", dir, "labels", "c.txt")
+	write(t, "1 0.25 0.25 0.75 0.25 0.75 0.5\n0 0.5 0.5 0 0\n", dir, "labels", "c.txt")
 	write(t, "val: images\nnames: [x, y, z]\n", dir, "data.yaml")
 	d, err := OpenYOLO(filepath.Join(dir, "data.yaml"), "val")
 	if err != nil {
@@ -222,7 +243,7 @@ func TestYOLOGroundTruth(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Box{{Image: 0, Class: 1, Box: [4]float64{50, 25, 150, 75}, Area: 5000}, {Image: 2, Class: 0, Box: [4]float64{50, 25, 150, 50}, Area: 2500}}
-	if !reflect.DeepEqual(got.Boxes, want) || len(got.Images) != 3 || !reflect.DeepEqual(got.Skipped, []string{"z"}) {
+	if !reflect.DeepEqual(got.Boxes, want) || len(got.Images) != 3 || got.Dropped != 1 || !reflect.DeepEqual(got.Skipped, []string{"z"}) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if _, err := New(got); err != nil {
@@ -278,7 +299,7 @@ func FuzzYOLO(f *testing.F) {
 			}
 			return
 		}
-		found, err := parseLabels(labels, len(d.names))
+		found, _, err := parseLabels(labels, len(d.names))
 		if err != nil {
 			return
 		}

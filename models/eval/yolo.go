@@ -200,10 +200,11 @@ func (d *Dataset) GroundTruth(labels []string, size func(file string) (w, h int,
 		if err != nil {
 			return nil, fmt.Errorf("labels: %w", err)
 		}
-		found, err := parseLabels(data, len(d.Names))
+		found, dropped, err := parseLabels(data, len(d.Names))
 		if err != nil {
 			return nil, fmt.Errorf("labels %s: %w", name, err)
 		}
+		g.Dropped += dropped
 		for _, l := range found {
 			class, ok := m.of[int64(l.class)]
 			if !ok {
