@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -25,11 +26,23 @@ type clip struct {
 	total  atomic.Int64
 	// wait is how long the first frame waits for ffmpeg's lines about the clip.
 	wait time.Duration
+	// stall is how long ffmpeg may give nothing while its output is waited for.
+	stall time.Duration
 }
 
 // describeWait is far above the microseconds that ffmpeg's lines take after the header of its
 // output, and all that a version with other words costs: its colour is guessed then.
 const describeWait = time.Second
+
+// stallLimit is far above what the slowest of sound clips takes for a frame: the search of a
+// large file for its index on a slow disk takes seconds.
+const stallLimit = 30 * time.Second
+
+// clipFormats are the demuxers that ffmpeg may take for a clip: containers and streams of
+// video. Left out are those that read further files (hls, concat, dash, ...), that take
+// nearly anything for a picture (tty), and devices. Subtitles are in AVI files.
+const clipFormats = "mov,mp4,matroska,webm,avi,mpegts,mpeg,mpegvideo,h261,h263,h264,hevc,vvc,av1,obu,vc1,vc1test,m4v," +
+	"mjpeg,jpeg_pipe,mpjpeg,flv,asf,asf_o,ogg,nut,ivf,yuv4mpegpipe,mxf,gxf,dv,dhav,wtv,rm,srt,ass"
 
 // errOldFFmpeg means that ffmpeg does not know an option that newer ones want.
 var errOldFFmpeg = errors.New("ffmpeg is too old for this option")
@@ -49,7 +62,7 @@ func openClip(b base, path string) (Source, error) {
 	}
 	b.live = b.opts.realtime
 	// With "file:" in front and an absolute path no name is taken for an option or a protocol.
-	return &clip{base: b, path: path, url: "file:" + abs, ffmpeg: program, wait: describeWait}, nil
+	return &clip{base: b, path: path, url: "file:" + abs, ffmpeg: program, wait: describeWait, stall: stallLimit}, nil
 }
 
 // Total estimates the number of frames from the duration, once the first frame is there.
@@ -68,7 +81,8 @@ func (s *clip) Run(ctx context.Context, sink Sink) error {
 func (s *clip) args(syncFlag string) []string {
 	return []string{
 		"-nostdin", "-hide_banner", "-nostats", "-loglevel", "repeat+level+info",
-		"-protocol_whitelist", "file", "-max_pixels", strconv.Itoa(s.opts.maxPixels), "-i", s.url,
+		"-protocol_whitelist", "file", "-format_whitelist", clipFormats,
+		"-max_pixels", strconv.Itoa(s.opts.maxPixels), "-i", s.url,
 		"-map", "0:V:0", "-vf", "format=yuv420p|yuvj420p",
 		syncFlag, "passthrough", "-enc_time_base", "1/1000000",
 		// Without an index the muxer remembers nothing of the frames it wrote.
@@ -84,7 +98,7 @@ func (s *clip) run(ctx context.Context, sink Sink, syncFlag string) error {
 	}
 	defer c.Stop()
 	c.SizeStdout(clipPipe)
-	in, err := newNutReader(c.Stdout())
+	in, err := newNutReader(&stallReader{in: c.Stdout(), limit: s.stall})
 	if err != nil {
 		return s.end(ctx, c, log, 0, err)
 	}
@@ -139,11 +153,21 @@ func (s *clip) deliver(ctx context.Context, c *child.Child, log *ffLog, in *nutR
 
 // end says what the end of ffmpeg's output after n frames means: nil for a whole clip.
 func (s *clip) end(ctx context.Context, c *child.Child, log *ffLog, n uint64, err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+		return s.errStalled(n, log)
+	}
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		if ctx.Err() != nil { // the pipe was closed under the read
 			return ctx.Err()
 		}
 		return fmt.Errorf("clip %s: after %d frames: output of ffmpeg: %w", s.path, n, err)
+	}
+	late := time.NewTimer(s.stall)
+	defer late.Stop()
+	select {
+	case <-c.Done():
+	case <-late.C: // it closed its output, and goes on
+		return s.errStalled(n, log)
 	}
 	exit := c.Wait()
 	if ctx.Err() != nil {
@@ -158,6 +182,9 @@ func (s *clip) end(ctx context.Context, c *child.Child, log *ffLog, n uint64, er
 		return errOldFFmpeg
 	case strings.Contains(said, "matches no streams"):
 		return fmt.Errorf("clip %s: has no video stream", s.path)
+	case n == 0 && strings.Contains(said, "Format not on whitelist"):
+		return fmt.Errorf("clip %s: is no video file of a known kind (playlists, text and sound are none): give the video itself, "+
+			"or convert it with ffmpeg, for example to mp4", s.path)
 	case strings.Contains(said, "max pixel count"):
 		return s.errTooLarge()
 	case exit != nil && n == 0 && said != "":
@@ -180,4 +207,27 @@ func (s *clip) end(ctx context.Context, c *child.Child, log *ffLog, n uint64, er
 
 func (s *clip) errTooLarge() error {
 	return fmt.Errorf("clip %s: has more than %d pixels a frame: raise the limit with --max-pixels", s.path, s.opts.maxPixels)
+}
+
+func (s *clip) errStalled(n uint64, log *ffLog) error {
+	err := fmt.Errorf("clip %s: ffmpeg gave nothing for %v after %d frames and was stopped: check the file and its disk", s.path, s.stall, n)
+	if _, last := log.fault(); last != "" {
+		err = fmt.Errorf("%w; ffmpeg's last line: %s", err, last)
+	}
+	return err
+}
+
+// stallReader ends a read that gets nothing within limit with os.ErrDeadlineExceeded. The time
+// between reads, in which ffmpeg has to wait for the detector, does not count.
+type stallReader struct {
+	in    io.Reader
+	limit time.Duration
+}
+
+func (r *stallReader) Read(p []byte) (int, error) {
+	// The pipe from a child has deadlines; an error of a closed one is Read's too.
+	if d, ok := r.in.(interface{ SetReadDeadline(time.Time) error }); ok {
+		_ = d.SetReadDeadline(time.Now().Add(r.limit))
+	}
+	return r.in.Read(p)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -235,20 +236,35 @@ func TestClipOptions(t *testing.T) {
 func TestClipRefused(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
-	text := filepath.Join(dir, "notes.mp4")
-	if err := os.WriteFile(text, []byte("these are no pictures at all\n"), 0o600); err != nil {
-		t.Fatal(err)
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
+	list := "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n"
 	sound := filepath.Join(dir, "sound.wav")
 	ffmpeg(t, "-f", "lavfi", "-i", "sine=duration=0.1", sound)
+	soundClip := filepath.Join(dir, "sound.mkv")
+	ffmpeg(t, "-i", sound, "-c", "copy", soundClip)
+	clip, err := filepath.Abs(asset(t, "videos", "person.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name, path string
 		opts       []Option
 		err        string
 	}{
-		{"text", text, nil, "ffmpeg cannot decode it: "},
-		{"sound only", sound, nil, "has no video stream"},
-		{"too large", asset(t, "videos", "person.ts"), []Option{MaxPixels(768*432 - 1)}, "--max-pixels"},
+		{"text named mp4", write("notes.mp4", "these are no pictures at all\n"), nil, "ffmpeg cannot decode it: "},
+		{"text", write("notes.txt", strings.Repeat("these are no pictures at all\n", 50)), nil, "is no video file of a known kind"},
+		{"playlist of a server", write("net.m3u8", list+"http://127.0.0.1:9/x.ts\n"), nil, "is no video file of a known kind"},
+		{"playlist of a file", write("file.m3u8", list+clip+"\n#EXT-X-ENDLIST\n"), nil, "is no video file of a known kind"},
+		{"script of files", write("list.ffconcat", "ffconcat version 1.0\nfile '"+clip+"'\n"), nil, "is no video file of a known kind"},
+		{"sound", sound, nil, "is no video file of a known kind"},
+		{"sound in a video container", soundClip, nil, "has no video stream"},
+		{"too large", clip, []Option{MaxPixels(768*432 - 1)}, "--max-pixels"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -322,6 +338,41 @@ func TestClipColours(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestClipContainers has one short clip in each kind of file that ffmpeg can make here.
+func TestClipContainers(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ name, codec string }{
+		{"a.mov", "mjpeg"}, {"a.mp4", "mpeg4"}, {"a.3gp", "mpeg4"}, {"a.mkv", "mpeg4"}, {"a.webm", "libvpx"}, {"a.avi", "mpeg4"},
+		{"a.m2ts", "mpeg2video"}, {"a.mpg", "mpeg2video"}, {"a.m2v", "mpeg2video"}, {"a.m4v", "mpeg4"}, {"a.flv", "flv"},
+		{"a.wmv", "wmv2"}, {"a.ogv", "libtheora"}, {"a.nut", "mpeg4"}, {"a.ivf", "libvpx"}, {"a.y4m", "wrapped_avframe"}, {"a.mxf", "mpeg2video"},
+		{"a.rm", "rv10"}, {"a.wtv", "mpeg2video"}, {"a.h263", "h263"}, {"a.mjpg", "mjpeg"}, {"a%d.mjpeg", "mjpeg"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(dir, tt.name)
+			if err := exec.Command("ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=352x288:rate=25:duration=0.4",
+				"-pix_fmt", "yuv420p", "-strict", "-1", "-c:v", tt.codec, "-f", muxer(tt.name), path).Run(); err != nil {
+				t.Skipf("this ffmpeg does not make it: %v", err)
+			}
+			var got collector
+			if err := mustOpen(t, path).Run(t.Context(), &got); err != nil || len(got.frames) != 10 {
+				t.Errorf("%d frames, %v, want 10", len(got.frames), err)
+			}
+		})
+	}
+}
+
+// muxer returns ffmpeg's name of the format that a file name stands for.
+func muxer(name string) string {
+	ext := strings.TrimPrefix(filepath.Ext(name), ".")
+	if m := map[string]string{
+		"mkv": "matroska", "m2ts": "mpegts", "mpg": "mpeg", "m2v": "mpeg2video", "wmv": "asf", "ogv": "ogg",
+		"y4m": "yuv4mpegpipe", "mjpg": "mjpeg",
+	}[ext]; m != "" {
+		return m
+	}
+	return ext
 }
 
 // TestClipElementary reads a stream without any times of its own.
@@ -410,6 +461,85 @@ func TestOldFFmpeg(t *testing.T) {
 	if err := mustOpen(t, path).Run(t.Context(), &got); err != nil || len(got.frames) != 50 {
 		t.Errorf("%d frames, %v", len(got.frames), err)
 	}
+}
+
+// TestStalledFFmpeg has programs in ffmpeg's place that go on without giving anything.
+func TestStalledFFmpeg(t *testing.T) {
+	path := clipAsset(t, "person.ts")
+	c := mustOpen(t, path).(*clip)
+	nut, err := exec.Command(c.ffmpeg, c.args("-fps_mode")...).Output()
+	if err != nil {
+		t.Skipf("this ffmpeg is too old for the test: %v", err)
+	}
+	start := filepath.Join(t.TempDir(), "start.nut")
+	if err := os.WriteFile(start, nut[:768*432*3/2*5/2], 0o600); err != nil { // two frames and a half
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, script string
+		frames       int
+		err          string
+	}{
+		{"silent", "exec sleep 600", 0, "after 0 frames"},
+		{"says why", "echo '[error] no answer' >&2; exec sleep 600", 0, "last line: no answer"},
+		{"output closed", "exec >&-; exec sleep 600", 0, "after 0 frames"},
+		{"floods its log", "while :; do echo '[error] again'; done >&2", 0, "last line: again"},
+		{"after frames", "cat '" + start + "'; exec sleep 600", 2, "after 2 frames"},
+	}
+	t.Run("group", func(t *testing.T) { // ends with the last of its parallel tests
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				t.Parallel()
+				s := mustOpen(t, path).(*clip)
+				s.ffmpeg = filepath.Join(t.TempDir(), "ffmpeg")
+				if err := os.WriteFile(s.ffmpeg, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				s.wait, s.stall = time.Millisecond, 3*time.Second
+				var got collector
+				err := s.Run(t.Context(), &got)
+				if err == nil || !strings.Contains(err.Error(), "ffmpeg gave nothing for 3s") || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("Run: %v, want %q", err, tt.err)
+				}
+				if len(got.frames) != tt.frames {
+					t.Errorf("%d frames, want %d", len(got.frames), tt.frames)
+				}
+			})
+		}
+	})
+	if left := children(t); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+// deadlines is a stream that notes how long each read may take.
+type deadlines struct {
+	end  time.Time
+	left []time.Duration
+}
+
+func (d *deadlines) SetReadDeadline(end time.Time) error { d.end = end; return nil }
+
+func (d *deadlines) Read(p []byte) (int, error) {
+	d.left = append(d.left, time.Until(d.end))
+	return len(p), nil
+}
+
+// TestStallReader waits between reads, as a slow detector does: each has the whole time.
+func TestStallReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var in deadlines
+		r := &stallReader{in: &in, limit: time.Minute}
+		for range 3 {
+			if _, err := r.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour) // of the test's own clock
+		}
+		if d := cmp.Diff([]time.Duration{time.Minute, time.Minute, time.Minute}, in.left); d != "" {
+			t.Error(d)
+		}
+	})
 }
 
 // TestRewordedFFmpeg has an ffmpeg whose log is worded otherwise: the clip is whole all the same.
