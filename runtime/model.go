@@ -195,10 +195,10 @@ func (m *Model) Detect(ctx context.Context, f *camera.Frame) (*Result, error) {
 	}
 	defer m.lane.PutSingle(s)
 	if err := s.Fill(f); err != nil {
-		return nil, fmt.Errorf("model %s: %w", m.key, err)
+		return nil, err
 	}
 	if err := s.Run(); err != nil {
-		return nil, fmt.Errorf("model %s: %w", m.key, err)
+		return nil, err
 	}
 	res := header(f)
 	var scratch []decode.Detection

@@ -209,7 +209,7 @@ type Set struct {
 }
 
 // Fill puts a frame into the input tensor. It returns once the frame's pixels are no longer
-// needed.
+// needed. Its errors and those of Run name the model.
 func (s *Set) Fill(f *frame.Frame) error {
 	start := time.Now()
 	h, w := s.lane.model.InputSize(f.Width, f.Height)
@@ -217,7 +217,9 @@ func (s *Set) Fill(f *frame.Frame) error {
 		return err
 	}
 	var err error
-	s.at, err = s.now.fill(f)
+	if s.at, err = s.now.fill(f); err != nil {
+		err = fmt.Errorf("model %s: %w", s.lane.model.Name, err)
+	}
 	s.Pre = time.Since(start)
 	return err
 }

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,6 +29,9 @@ func newVariant(m *models.Model, session *ort.Session, h, w int, inferred bool) 
 	err := v.bind(m, session, inferred)
 	if err != nil {
 		v.close()
+		if errors.Is(err, ort.ErrRun) { // names the model's file, and the shapes
+			return nil, err
+		}
 		return nil, fmt.Errorf("model %s at %dx%d (height x width): %w", m.Name, h, w, err)
 	}
 	return v, nil

@@ -147,11 +147,11 @@ func (b *Binding) run() error {
 	case b.session.own && b.call.refused():
 		return b.shortage()
 	default:
-		return fail(ErrRun, "%s: run: %v", b.session.name, err)
+		return fail(ErrRun, "%s: run: %v%s", b.session.name, err, whatToDo(b.session.ep))
 	}
 	for _, i := range b.later {
 		if err := b.call.view(i, b.out[i]); err != nil {
-			return err
+			return fail(ErrRun, "%s: run: %v", b.session.name, err)
 		}
 	}
 	return nil

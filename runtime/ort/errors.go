@@ -40,16 +40,26 @@ func fail(kind error, format string, args ...any) error {
 }
 
 // maxMessage bounds a message of ONNX Runtime, in bytes: enough for the operator
-// and the reason, short enough for a line.
-const maxMessage = 300
+// and the reason, short enough for a line that names the model before it and what to do behind.
+const maxMessage = 200
 
 var (
 	// "/onnxruntime_src/onnxruntime/core/x.cc:123 onnxruntime::Class::Method(args) [with T = y] "
 	reSource = regexp.MustCompile(`[^\s:]+\.(?:cc|cpp|h|hpp|cuh?):\d+ (?:(?:[\w:<>,&*~]+ )*[\w:<>,&*~]+\([^()]*\)(?: const)?(?: \[with [^\]]*\])? ?|[A-Z]\w*[a-z][A-Z]\w* )?`)
 	// The model is named by whoever reports the error.
 	reLoad  = regexp.MustCompile(`^(?:Error creating C session(?: from file)?: )?(?:Load model from .+? failed: ?)?`)
+	reNode  = regexp.MustCompile(`Non-zero status code returned while running (\w+) node\. Name: ?'([^']*)' Status Message: `)
 	reSpace = regexp.MustCompile(`\s+`)
 )
+
+// whatToDo ends the error of a model that the library does not take or cannot run. On an accelerator the model
+// may well be right.
+func whatToDo(ep string) string {
+	if ep != EPCPU {
+		return "; see whether --ep cpu takes it"
+	}
+	return "; export the model again, or check it with onnx.checker"
+}
 
 // short makes one line of an error text of ONNX Runtime: no source locations, no
 // stack trace, no control characters, at most maxMessage bytes.
@@ -69,6 +79,8 @@ func short(text string) string {
 	}, text)
 	text = strings.TrimSpace(reSpace.ReplaceAllString(text, " "))
 	text = reLoad.ReplaceAllString(text, "")
+	text = reNode.ReplaceAllString(text, "node '$2' ($1): ")
+	text = strings.TrimSuffix(text, ".")
 	if len(text) > maxMessage {
 		cut := maxMessage
 		for !utf8.RuneStart(text[cut]) {

@@ -184,7 +184,7 @@ func TestOpenFailures(t *testing.T) {
 		kind error
 		text string
 	}{
-		{"junk file", func() (*Session, error) { return l.OpenFile(junk, Options{}) }, ErrModel, "junk.onnx: Protobuf parsing failed."},
+		{"junk file", func() (*Session, error) { return l.OpenFile(junk, Options{}) }, ErrModel, junk + ": Protobuf parsing failed; export the model again, or check it with onnx.checker"},
 		{"no file", func() (*Session, error) { return l.OpenFile(filepath.Join(dir, "none.onnx"), Options{}) }, ErrModel, "none.onnx"},
 		{"junk bytes", func() (*Session, error) { return l.Open("m", []byte{1, 2, 3}, Options{}) }, ErrModel, "m: "},
 		{"no bytes", func() (*Session, error) { return l.Open("m", nil, Options{}) }, ErrModel, "m: the model is empty"},

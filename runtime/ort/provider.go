@@ -164,7 +164,7 @@ func (l *Library) openOn(name string, o Options, ep string, dev device, make mak
 	made, err := l.try(o, ep, dev, make)
 	if err != nil {
 		if errors.Is(err, ErrModel) {
-			return nil, fail(ErrModel, "%s: %v", name, err)
+			return nil, fail(ErrModel, "%s: %v%s", name, err, whatToDo(ep))
 		}
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package ort
 
 import (
 	"fmt"
-	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -86,13 +85,13 @@ func (l *Library) Open(name string, model []byte, o Options) (*Session, error) {
 }
 
 // OpenFile makes a session of the model at path; external data is looked for in its
-// folder. Errors are those of Open.
+// folder. Errors are those of Open and name the path.
 func (l *Library) OpenFile(path string, o Options) (*Session, error) {
 	return l.openFile(path, o, func(*ort.SessionOptions) error { return nil })
 }
 
 func (l *Library) openFile(path string, o Options, set func(*ort.SessionOptions) error) (*Session, error) {
-	return l.open(filepath.Base(path), o, func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
+	return l.open(path, o, func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
 		if err := set(so); err != nil {
 			return nil, err
 		}
