@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/testenv"
 	"github.com/eyas-edge/eyas/internal/child"
 )
 
@@ -453,9 +454,7 @@ func TestOldFFmpeg(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := "#!/bin/sh\ncase \"$*\" in *-fps_mode*) echo \"Unrecognized option 'fps_mode'.\" >&2; exit 1;; esac\nexec " + real + " \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Script(t, filepath.Join(dir, "ffmpeg"), script)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	var got collector
 	if err := mustOpen(t, path).Run(t.Context(), &got); err != nil || len(got.frames) != 50 {
@@ -492,9 +491,7 @@ func TestStalledFFmpeg(t *testing.T) {
 				t.Parallel()
 				s := mustOpen(t, path).(*clip)
 				s.ffmpeg = filepath.Join(t.TempDir(), "ffmpeg")
-				if err := os.WriteFile(s.ffmpeg, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Script(t, s.ffmpeg, "#!/bin/sh\n"+tt.script+"\n")
 				s.wait, s.stall = time.Millisecond, 3*time.Second
 				var got collector
 				err := s.Run(t.Context(), &got)
@@ -556,9 +553,7 @@ func TestRewordedFFmpeg(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			script := "#!/bin/sh\n{ " + real + " \"$@\" 2>&1 >&3 3>&- | sed -u '" + edit + "' >&2; } 3>&1\n"
-			if err := os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(script), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Script(t, filepath.Join(dir, "ffmpeg"), script)
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 			s := mustOpen(t, path)
 			s.(*clip).wait = time.Millisecond

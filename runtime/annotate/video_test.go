@@ -122,9 +122,7 @@ func standIn(t *testing.T, script string) {
 	real := testenv.FFmpeg(t)
 	dir := t.TempDir()
 	body := "#!/bin/sh\nREAL=" + real + "\nPATH=/usr/bin:/bin\n" + script + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(body), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Script(t, filepath.Join(dir, "ffmpeg"), body)
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
