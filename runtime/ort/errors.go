@@ -49,6 +49,7 @@ var (
 	// The model is named by whoever reports the error.
 	reLoad  = regexp.MustCompile(`^(?:Error creating C session(?: from file)?: )?(?:Load model from .+? failed: ?)?`)
 	reNode  = regexp.MustCompile(`Non-zero status code returned while running (\w+) node\. Name: ?'([^']*)' Status Message: `)
+	reCode  = regexp.MustCompile(`\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : `)
 	reSpace = regexp.MustCompile(`\s+`)
 )
 
@@ -78,6 +79,7 @@ func short(text string) string {
 		return r
 	}, text)
 	text = strings.TrimSpace(reSpace.ReplaceAllString(text, " "))
+	text = reCode.ReplaceAllString(text, "")
 	text = reLoad.ReplaceAllString(text, "")
 	text = reNode.ReplaceAllString(text, "node '$2' ($1): ")
 	text = strings.TrimSuffix(text, ".")

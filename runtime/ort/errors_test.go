@@ -18,6 +18,8 @@ func TestShort(t *testing.T) {
 			"Unsupported model IR version: 99, max supported IR version: 13"},
 		{"node", "Non-zero status code returned while running Add node. Name:'/24/Add' Status Message: /onnxruntime_src/onnxruntime/core/providers/cpu/math/element_wise_ops.h:540 void onnxruntime::BroadcastIterator::Append(ptrdiff_t, ptrdiff_t) axis == 1 || axis == largest was false. Attempting to broadcast",
 			"node '/24/Add' (Add): axis == 1 || axis == largest was false. Attempting to broadcast"},
+		{"code in a node", "Non-zero status code returned while running Transpose node. Name:'t' Status Message: [ONNXRuntimeError] : 2 : INVALID_ARGUMENT : The output is wrong.",
+			"node 't' (Transpose): The output is wrong"},
 		{"template", "x.cc:9 std::unique_ptr<T> onnxruntime::F(int) [with T = int; U = char] it broke", "it broke"},
 		{"name only", "Error: tensorprotoutils.cc:461 ValidateExternalDataPathFromDir External data path does not exist", "Error: External data path does not exist"},
 		{"stack", "it broke\nStacktrace:\n#0 a\n#1 b", "it broke"},
