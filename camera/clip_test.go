@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/eyas-edge/eyas/camera/frame"
-	"github.com/eyas-edge/eyas/internal/testenv"
 	"github.com/eyas-edge/eyas/internal/child"
+	"github.com/eyas-edge/eyas/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
