@@ -27,23 +27,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // asset returns the path of a test asset, and skips the test where the assets are absent.
 func asset(t testing.TB, path ...string) string {
 	t.Helper()
-	dir := os.Getenv("EYAS_ASSETS")
-	if dir == "" {
-		dir = "../../shared/assets"
-	}
-	p := filepath.Join(append([]string{dir}, path...)...)
-	if _, err := os.Stat(p); err != nil {
-		t.Skipf("test assets are absent: %v", err)
-	}
-	return p
+	return filepath.Join(append([]string{testenv.Assets(t)}, path...)...)
 }
 
-// needFFmpeg skips the test where ffmpeg is missing.
+// needFFmpeg skips the test where ffmpeg is missing, or fails it where it has to be there.
 func needFFmpeg(t testing.TB) {
 	t.Helper()
-	if _, err := child.Look("ffmpeg"); err != nil {
-		t.Skip("ffmpeg is not installed")
-	}
+	testenv.FFmpeg(t)
 }
 
 // ffmpeg makes a file for a test.

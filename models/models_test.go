@@ -1,7 +1,6 @@
 package models
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
+	"github.com/eyas-edge/eyas/internal/testenv"
 	"github.com/eyas-edge/eyas/models/decode"
 	"github.com/eyas-edge/eyas/models/prep"
 )
@@ -16,15 +16,7 @@ import (
 // asset returns the path of a file of the test assets and skips the test where they are absent.
 func asset(t testing.TB, name string) string {
 	t.Helper()
-	dir := os.Getenv("EYAS_ASSETS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "assets")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("test assets are absent: %v", err)
-	}
-	return path
+	return filepath.Join(testenv.Assets(t), name)
 }
 
 // facts are what a test wants to know of a model.

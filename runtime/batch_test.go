@@ -49,9 +49,8 @@ func tinyYOLO(t *testing.T, batch int) string {
 // A model with a fixed batch of 3 is fed one picture and gives what the model of batch 1 gives.
 func TestFixedBatchEqualsBatchOne(t *testing.T) {
 	photo := filepath.Join(testenv.Root(), ".deps", "photos", "sample1.jpg")
-	if _, err := os.Stat(photo); err != nil {
-		t.Skipf("no photo: run make fetch: %v", err)
-	}
+	_, err := os.Stat(photo)
+	testenv.Require(t, err == nil, "no photo: run make fetch")
 	var results []string
 	for _, batch := range []int{1, 3} {
 		rt := open(t, eyas.Config{Models: map[string]eyas.ModelConfig{"tiny": {Path: tinyYOLO(t, batch)}}})

@@ -43,9 +43,8 @@ func TestMain(m *testing.M) {
 func face(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(testenv.Root(), ".deps", "models", "face.onnx")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no face model: run make fetch: %v", err)
-	}
+	_, err := os.Stat(path)
+	testenv.Require(t, err == nil, "no face model: run make fetch")
 	return path
 }
 
@@ -150,9 +149,7 @@ func TestStreamEndsWithItsContext(t *testing.T) {
 func TestBadPictureInAFolder(t *testing.T) {
 	path := face(t)
 	photo, err := os.ReadFile(filepath.Join(testenv.Root(), ".deps", "photos", "sample1.jpg"))
-	if err != nil {
-		t.Skipf("no photo: run make fetch: %v", err)
-	}
+	testenv.Require(t, err == nil, "no photo: run make fetch")
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{"1.jpg": photo, "2.jpg": photo[:len(photo)/2], "10.jpg": photo} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {

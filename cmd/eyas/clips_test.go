@@ -161,9 +161,7 @@ func TestSaveClips(t *testing.T) {
 func probe(t testing.TB, path string) (frames int, seconds float64) {
 	t.Helper()
 	program, err := exec.LookPath("ffprobe")
-	if err != nil {
-		t.Skip("ffprobe is not installed")
-	}
+	testenv.Require(t, err == nil, "ffprobe is not installed")
 	out, err := exec.Command(program, "-v", "error", "-select_streams", "v:0", "-show_entries", "frame=best_effort_timestamp_time",
 		"-of", "csv=p=0", path).Output()
 	if err != nil {

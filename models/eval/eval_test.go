@@ -8,20 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eyas-edge/eyas/internal/testenv"
 	"github.com/eyas-edge/eyas/models/decode"
 )
 
 // assets returns the folder of the test assets, or skips.
 func assets(t *testing.T) string {
 	t.Helper()
-	dir := os.Getenv("EYAS_ASSETS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "assets")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "expected")); err != nil {
-		t.Skipf("no test assets in %s", dir)
-	}
-	return dir
+	return testenv.Assets(t)
 }
 
 func readJSON(t *testing.T, file string, to any) {
