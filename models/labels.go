@@ -2,7 +2,6 @@ package models
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -19,7 +18,7 @@ const maxLabelsFile = 1 << 20
 
 // ReadLabels reads a labels file: see ParseLabels.
 func ReadLabels(path string) ([]string, error) {
-	data, err := readSmall(path, maxLabelsFile)
+	data, err := regular.Read(path, maxLabelsFile)
 	if err != nil {
 		return nil, fmt.Errorf("labels: %w", err)
 	}
@@ -104,26 +103,4 @@ func labelsOf(n ast.Node) ([]string, error) {
 		}
 	}
 	return set.names, nil
-}
-
-// readSmall reads a file of at most limit bytes.
-func readSmall(path string, limit int64) ([]byte, error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", path, info.Size(), limit)
-	}
-	data := make([]byte, info.Size())
-	n, err := f.ReadAt(data, 0)
-	if n < len(data) {
-		return nil, errors.Join(fmt.Errorf("%s is cut off", path), err)
-	}
-	return data, nil
 }

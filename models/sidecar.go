@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/eyas-edge/eyas/internal/regular"
 	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
 
@@ -275,7 +276,7 @@ func readSidecar(modelPath string, metadata map[string]string) (Sidecar, error) 
 	if modelPath == "" || path == modelPath {
 		return s, nil
 	}
-	data, err := readSmall(path, maxSidecar)
+	data, err := regular.Read(path, maxSidecar)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	} else if err != nil {

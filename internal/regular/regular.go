@@ -3,7 +3,9 @@
 package regular
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -25,6 +27,27 @@ func Open(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// Read returns the bytes of a regular file of at most limit bytes. A larger one is refused before it is read.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", path, info.Size(), limit)
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s is cut off", path), err)
+	}
+	return data, nil
 }
 
 func kind(m fs.FileMode) string {

@@ -37,3 +37,16 @@ func TestOpen(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestReadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := Read(path, 4); err != nil || string(data) != "text" {
+		t.Errorf("read %q, %v", data, err)
+	}
+	if _, err := Read(path, 3); err == nil || !strings.Contains(err.Error(), "has 4 bytes, at most 3 are read") {
+		t.Errorf("a file above the limit: %v", err)
+	}
+}

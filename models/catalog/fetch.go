@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/eyas-edge/eyas/internal/regular"
 )
 
 const (
@@ -165,7 +167,7 @@ func (d *transfer) resume() (bool, error) {
 	if d.done = info.Size(); d.done > d.limit() {
 		return false, d.restart()
 	}
-	if tag, err := readSmall(d.etagPath()); err == nil {
+	if tag, err := regular.Read(d.etagPath(), maxNote); err == nil {
 		d.etag = string(tag)
 	}
 	return d.done > 0, nil

@@ -86,6 +86,9 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
+// maxNote bounds the small files that are kept beside downloads.
+const maxNote = 1 << 20
+
 func sumFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/eyas-edge/eyas/internal/regular"
 )
 
 // Options of Pull; the zero value is ready.
@@ -269,7 +270,7 @@ func (in place) intact(e Entry, files []File) []string {
 	if in.kind == Runtime {
 		dir = filepath.Join(in.dir, in.name)
 	}
-	data, err := readSmall(filepath.Join(dir, in.name+".txt"))
+	data, err := regular.Read(filepath.Join(dir, in.name+".txt"), maxNote)
 	if err != nil {
 		return nil
 	}
@@ -297,13 +298,4 @@ func (in place) intact(e Entry, files []File) []string {
 		return nil
 	}
 	return append([]string{lib}, paths...)
-}
-
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 1<<20))
 }

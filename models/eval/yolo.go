@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/eyas-edge/eyas/internal/regular"
 	"github.com/eyas-edge/eyas/internal/yamlfile"
 )
 
@@ -32,7 +32,7 @@ type Dataset struct {
 // that lists pictures, or a list of those. An entry that is not there, but is without a leading ../, is taken as that:
 // a well-known exporter writes them so.
 func OpenYOLO(file, split string) (*Dataset, error) {
-	data, err := readSome(file, yamlfile.MaxBytes)
+	data, err := regular.Read(file, yamlfile.MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
@@ -62,20 +62,6 @@ func OpenYOLO(file, split string) (*Dataset, error) {
 	slices.Sort(out.Files)
 	out.Files = slices.Compact(out.Files)
 	return out, nil
-}
-
-// readSome reads a file of at most limit bytes.
-func readSome(file string, limit int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s: more than %d KB", file, limit>>10)
-	}
-	return data, err
 }
 
 // resolve returns the place of an entry.
@@ -126,7 +112,7 @@ func appendPictures(files []string, place string) ([]string, error) {
 
 // appendList appends the pictures that a text file lists, relative to the file's folder.
 func appendList(files []string, list string) ([]string, error) {
-	f, err := os.Open(list)
+	f, err := regular.Open(list)
 	if err != nil {
 		return files, err
 	}
@@ -193,7 +179,7 @@ func (d *Dataset) GroundTruth(labels []string, size func(file string) (w, h int,
 		}
 		g.Images = append(g.Images, Image{ID: int64(i), File: file, W: w, H: h})
 		name := labelFile(file)
-		data, err := readSome(name, maxLabelBytes)
+		data, err := regular.Read(name, maxLabelBytes)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
