@@ -7,9 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
-	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/eyas-edge/eyas/camera"
@@ -131,21 +129,8 @@ func (c *evalCmd) progress(e *env) (func(done, total int), func()) {
 	if c.Quiet || !terminal(e.stderr) {
 		return nil, func() {}
 	}
-	bars := mpb.New(mpb.WithOutput(e.stderr), mpb.WithRefreshRate(150*time.Millisecond))
-	bar := bars.AddBar(0,
-		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d")),
-		mpb.AppendDecorators(decor.AverageETA(decor.ET_STYLE_GO)))
-	e.lines.to(bars)
-	var last int64
-	return func(done, total int) {
-			last = int64(done)
-			bar.SetTotal(int64(total), false)
-			bar.SetCurrent(last)
-		}, func() {
-			bar.SetTotal(last, true)
-			bars.Wait()
-			e.lines.to(e.stderr)
-		}
+	b := newBar(e, []decor.Decorator{decor.CountersNoUnit("%d / %d")}, []decor.Decorator{decor.AverageETA(decor.ET_STYLE_GO)})
+	return func(done, total int) { b.set(int64(done), int64(total)) }, b.close
 }
 
 func some(names []string) string {

@@ -14,22 +14,31 @@ import (
 // The flag groups: a flag has one name and one meaning in every command that has it, and sets the
 // field of the configuration with that name.
 
-type modelFlags struct {
-	ImgSize    eyas.ImgSize `name:"imgsz" group:"model" placeholder:"N|HxW" help:"Input size of a model with dynamic axes (default: its metadata, else 640)."`
-	Labels     string       `group:"model" placeholder:"FILE" help:"Class names, one a line or YAML names."`
-	Family     string       `group:"model" placeholder:"NAME" help:"What the model is, where its shapes leave that open."`
-	Conf       share        `group:"model" placeholder:"0.25" help:"Least score (eval: 0.001)."`
-	IoU        share        `name:"iou" group:"model" placeholder:"0.45" help:"Most overlap of two boxes (default: the family's)."`
-	MaxDet     int          `group:"model" placeholder:"300" help:"Most detections of a picture (eval: 100)."`
-	Classes    []string     `group:"model" placeholder:"NAME,..." help:"Only these classes, by name or id."`
-	Agnostic   bool         `group:"model" help:"Suppress overlapping boxes across classes."`
-	MultiLabel bool         `group:"model" help:"Let a candidate have several classes."`
+// identityFlags say what a model is.
+type identityFlags struct {
+	ImgSize eyas.ImgSize `name:"imgsz" group:"model" placeholder:"N|HxW" help:"Input size of a model with dynamic axes (default: its metadata, else 640)."`
+	Labels  string       `group:"model" placeholder:"FILE" help:"Class names, one a line or YAML names."`
+	Family  string       `group:"model" placeholder:"NAME" help:"What the model is, where its shapes leave that open."`
 }
 
-func (f modelFlags) apply(m *eyas.ModelConfig) {
+func (f identityFlags) apply(m *eyas.ModelConfig) {
 	set(&m.ImgSize, f.ImgSize)
 	set(&m.Labels, f.Labels)
 	set(&m.Family, f.Family)
+}
+
+type modelFlags struct {
+	identityFlags
+	Conf       share    `group:"model" placeholder:"0.25" help:"Least score (eval: 0.001)."`
+	IoU        share    `name:"iou" group:"model" placeholder:"0.45" help:"Most overlap of two boxes (default: the family's)."`
+	MaxDet     int      `group:"model" placeholder:"300" help:"Most detections of a picture (eval: 100)."`
+	Classes    []string `group:"model" placeholder:"NAME,..." help:"Only these classes, by name or id."`
+	Agnostic   bool     `group:"model" help:"Suppress overlapping boxes across classes."`
+	MultiLabel bool     `group:"model" help:"Let a candidate have several classes."`
+}
+
+func (f modelFlags) apply(m *eyas.ModelConfig) {
+	f.identityFlags.apply(m)
 	set(&m.Conf, float64(f.Conf))
 	set(&m.IoU, float64(f.IoU))
 	set(&m.MaxDet, f.MaxDet)

@@ -7,15 +7,15 @@ import (
 )
 
 type inspectCmd struct {
-	JSON    bool         `name:"json" help:"One JSON document."`
-	ImgSize eyas.ImgSize `name:"imgsz" group:"model" placeholder:"N|HxW" help:"Input size of a model with dynamic axes (default: its metadata, else 640)."`
-	Labels  string       `group:"model" placeholder:"FILE" help:"Class names, one a line or YAML names."`
-	Family  string       `group:"model" placeholder:"NAME" help:"What the model is, where its shapes leave that open."`
-	Model   string       `arg:"" help:"An .onnx file or a pulled model."`
+	JSON bool `name:"json" help:"One JSON document."`
+	identityFlags
+	Model string `arg:"" help:"An .onnx file or a pulled model."`
 }
 
 func (c *inspectCmd) Run(e *env) error {
-	m, err := eyas.Inspect(eyas.ModelConfig{Path: c.Model, ImgSize: c.ImgSize, Labels: c.Labels, Family: c.Family})
+	cfg := eyas.ModelConfig{Path: c.Model}
+	c.identityFlags.apply(&cfg)
+	m, err := eyas.Inspect(cfg)
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,7 @@ import (
 	"io"
 	"runtime"
 	"text/tabwriter"
-	"time"
 
-	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/eyas-edge/eyas/models/catalog"
@@ -66,20 +64,9 @@ func (c *pullCmd) progress(e *env, name string) (catalog.Options, func()) {
 	if c.Quiet || !terminal(e.stderr) {
 		return catalog.Options{}, func() {}
 	}
-	bars := mpb.New(mpb.WithOutput(e.stderr), mpb.WithRefreshRate(150*time.Millisecond))
-	bar := bars.AddBar(0,
-		mpb.PrependDecorators(decor.Name(name+"  "), decor.CountersKibiByte("% .1f / % .1f")),
-		mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1024(0), "% .1f")))
-	var last int64
-	progress := func(done, total int64) {
-		last = done
-		bar.SetTotal(max(total, done), false)
-		bar.SetCurrent(done)
-	}
-	return catalog.Options{Progress: progress}, func() {
-		bar.SetTotal(last, true)
-		bars.Wait()
-	}
+	b := newBar(e, []decor.Decorator{decor.Name(name + "  "), decor.CountersKibiByte("% .1f / % .1f")},
+		[]decor.Decorator{decor.AverageSpeed(decor.SizeB1024(0), "% .1f")})
+	return catalog.Options{Progress: b.set}, b.close
 }
 
 func listCatalog(w io.Writer) error {

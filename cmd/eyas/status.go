@@ -5,9 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/eyas-edge/eyas/camera"
@@ -19,8 +17,7 @@ import (
 type status struct {
 	e       *env
 	summary bool // a line per picture
-	bars    *mpb.Progress
-	bar     *mpb.Bar
+	bar     *bar // nil for none
 	sources []camera.Source
 	done    int64
 }
@@ -44,11 +41,8 @@ func newStatus(e *env, results io.Writer, sources []camera.Source, quiet bool) *
 	if terminal(results) { // a bar that is redrawn would wipe lines of results away
 		return s
 	}
-	s.bars = mpb.New(mpb.WithOutput(e.stderr), mpb.WithRefreshRate(150*time.Millisecond))
-	s.bar = s.bars.AddBar(0,
-		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d")),
-		mpb.AppendDecorators(decor.AverageSpeed(0, "%.1f/s"), decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO)))
-	e.lines.to(s.bars)
+	s.bar = newBar(e, []decor.Decorator{decor.CountersNoUnit("%d / %d")},
+		[]decor.Decorator{decor.AverageSpeed(0, "%.1f/s"), decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO)})
 	return s
 }
 
@@ -62,7 +56,7 @@ func (s *status) total() int64 {
 			n++
 		}
 	}
-	return max(int64(n), s.done)
+	return int64(n)
 }
 
 // result takes a result; first says that it is the first of its picture.
@@ -71,8 +65,7 @@ func (s *status) result(r *eyas.Result, first bool) {
 		s.done++
 	}
 	if s.bar != nil {
-		s.bar.SetTotal(s.total(), false)
-		s.bar.SetCurrent(s.done)
+		s.bar.set(s.done, s.total())
 	}
 	if s.summary {
 		fmt.Fprintf(s.e.lines, "%s: %dx%d %s (%.1f ms)\n", r.Source, r.Width, r.Height, count(r.Detections),
@@ -81,10 +74,8 @@ func (s *status) result(r *eyas.Result, first bool) {
 }
 
 func (s *status) close() {
-	if s.bars != nil {
-		s.bar.SetTotal(s.done, true)
-		s.bars.Wait()
-		s.e.lines.to(s.e.stderr)
+	if s.bar != nil {
+		s.bar.close()
 	}
 }
 
