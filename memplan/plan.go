@@ -12,18 +12,38 @@ import (
 // Kind says what a region holds.
 type Kind string
 
-// The regions that are known before the first frame.
+// The regions of a plan. The first six are Eyas' own and laid out before the first frame; the last three are
+// what others take, as far as it is known.
 const (
-	Weights Kind = "weights" // the model's parameters as its file holds them
-	Tensors Kind = "tensors" // bound inputs and outputs
-	Frames  Kind = "frames"  // pictures that wait or are being read
+	Weights  Kind = "weights"  // the optimised model, and what its kernels copy of it
+	Headroom Kind = "headroom" // reserved for what no plan foresees; used only by fall-backs
+	Arena    Kind = "arena"    // intermediate tensors of all models that take turns
+	Spill    Kind = "spill"    // of an arena, for what outlives a run or leaves its schedule
+	Tensors  Kind = "tensors"  // bound inputs and outputs
+	Frames   Kind = "frames"   // pictures that wait or are being read
+	Engine   Kind = "engine"   // what the inference library holds itself
+	Children Kind = "children" // decoder processes
+	Go       Kind = "go"       // the Go heap
+)
+
+// Placement says what kind of memory a region lies in.
+type Placement string
+
+// The kinds of memory. A region of the kinds engine, children and go has none: its owner places it.
+const (
+	Dedicated Placement = "dedicated" // private locked pages; with a GPU its own allocation
+	Shared    Placement = "shared"    // pages that another process or the GPU can map
 )
 
 // Region is one planned block.
 type Region struct {
-	Kind  Kind   `json:"kind"`
-	Owner string `json:"owner"` // the model or source that it belongs to
-	Bytes int64  `json:"bytes"`
+	Kind      Kind      `json:"kind"`
+	Owner     string    `json:"owner,omitempty"` // the model or source that it belongs to, "" for all
+	Bytes     int64     `json:"bytes"`
+	Placement Placement `json:"placement,omitempty"`
+	// Basis says where the figure comes from unless it is exact: "estimated", "measured by an earlier run",
+	// "allowance, not measured on a board".
+	Basis string `json:"basis,omitempty"`
 }
 
 // Plan is a set of regions. The zero value is an empty plan.
