@@ -41,10 +41,16 @@ type Region struct {
 	Owner     string    `json:"owner,omitempty"` // the model or source that it belongs to, "" for all
 	Bytes     int64     `json:"bytes"`
 	Placement Placement `json:"placement,omitempty"`
-	// Basis says where the figure comes from unless it is exact: "estimated", "measured by an earlier run",
-	// "allowance, not measured on a board".
+	// Basis says where the figure comes from unless it is exact: one of the following, or other words.
 	Basis string `json:"basis,omitempty"`
 }
+
+// Where figures come from that are not exact.
+const (
+	Estimated  = "estimated"
+	EarlierRun = "measured by an earlier run"
+	Allowance  = "allowance per EP, not measured on a board"
+)
 
 // Plan is a set of regions. The zero value is an empty plan.
 type Plan struct {
