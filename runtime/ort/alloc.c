@@ -75,9 +75,10 @@ static int charge(eyas_quota *q, int64_t n) {
   return 1;
 }
 
-// header lies in front of every block from the heap.
+// header lies in front of every block that has no slot.
 typedef struct {
-  size_t size; // as asked for
+  size_t size;  // as asked for; 0: a piece of a pool that is free
+  size_t piece; // of a pool: bytes up to the next one's header
   eyas_quota *quota;
   uint64_t run; // the recorded run that it belongs to; 0: none
   uint32_t id;  // its number in that run
@@ -126,14 +127,24 @@ static void heap_free(header *h) {
 
 // --- the arena ---
 
+// pool is a part of the arena that is handed out in pieces, which fill it without gaps.
+// The arena's mutex guards it: blocks are freed by any thread.
+typedef struct {
+  char *base;
+  size_t size;
+} pool;
+
 struct eyas_arena {
   char *base;
-  size_t slots, spill;
-  // Blocks that were in use at the end of a run, less those freed since or by a
-  // thread without the lane: while it is not 0, no slot is handed out.
+  size_t slots;
+  pool spill;
+  pool area; // the space of the slots during a recorded run; else it has no size
+  // Blocks in the space of the slots that no lane counts as its own: those in use at the
+  // end of a run, less those freed since or by a thread without the lane, and those of a
+  // recorded run. While it is not 0, no slot is handed out.
   _Atomic int64_t kept;
-  pthread_mutex_t mu; // guards the spill block: outputs are freed by any thread
-  int64_t spilled;    // its blocks in use
+  pthread_mutex_t mu; // guards the pools
+  int64_t spilled;    // pieces of spill in use
   eyas_arena *next;   // guarded by arenas_mu
 };
 
@@ -141,23 +152,37 @@ struct eyas_arena {
 static pthread_mutex_t arenas_mu = PTHREAD_MUTEX_INITIALIZER;
 static eyas_arena *arenas;
 
-// block is the header of a piece of the spill block; pieces fill it without gaps.
-typedef struct {
-  size_t size; // with the header
-  size_t used; // 0: free
-} block;
+static pool new_pool(char *base, size_t size) {
+  if (size < 2 * EYAS_ALIGN) return (pool){base, 0};
+  *(header *)base = (header){.piece = size};
+  return (pool){base, size};
+}
 
-static block *spill_begin(const eyas_arena *a) { return (block *)(a->base + a->slots); }
-static char *spill_end(const eyas_arena *a) { return a->base + a->slots + a->spill; }
-static block *after(block *b) { return (block *)((char *)b + b->size); }
+static header *after(header *h) { return (header *)((char *)h + h->piece); }
+
+// piece_alloc takes the first piece that is large enough: there are few.
+static header *piece_alloc(pool *p, size_t size) {
+  if (size > p->size) return NULL;
+  size_t need = align(size) + EYAS_ALIGN;
+  header *end = (header *)(p->base + p->size);
+  for (header *h = (header *)p->base; h < end; h = after(h)) {
+    if (h->size) continue;
+    while (after(h) < end && !after(h)->size) h->piece += after(h)->piece;
+    if (h->piece < need) continue;
+    size_t rest = h->piece - need;
+    *h = (header){.size = size, .piece = need};
+    if (rest > 0) *after(h) = (header){.piece = rest};
+    return h;
+  }
+  return NULL;
+}
 
 eyas_arena *eyas_arena_new(void *base, size_t slots, size_t spill) {
   eyas_arena *a = calloc(1, sizeof *a);
   if (!a) return NULL;
   a->base = base;
   a->slots = slots;
-  a->spill = spill < 2 * EYAS_ALIGN ? 0 : spill;
-  if (a->spill) *spill_begin(a) = (block){.size = a->spill};
+  a->spill = new_pool(a->base + slots, spill);
   pthread_mutex_init(&a->mu, NULL);
   pthread_mutex_lock(&arenas_mu);
   a->next = arenas;
@@ -183,8 +208,14 @@ int eyas_arena_free(eyas_arena *a) {
   return 1;
 }
 
+int64_t eyas_arena_kept(const eyas_arena *a) { return atomic_load(&((eyas_arena *)a)->kept); }
+
+static int in_slots(const eyas_arena *a, const void *p) {
+  return (uintptr_t)p - (uintptr_t)a->base < a->slots;
+}
+
 static int contains(const eyas_arena *a, const void *p) {
-  return (uintptr_t)p - (uintptr_t)a->base < a->slots + a->spill;
+  return (uintptr_t)p - (uintptr_t)a->base < a->slots + a->spill.size;
 }
 
 static eyas_arena *owner_of(const void *p) {
@@ -195,33 +226,32 @@ static eyas_arena *owner_of(const void *p) {
   return a;
 }
 
-// spill_alloc takes the first piece that is large enough: there are few.
-static void *spill_alloc(eyas_arena *a, size_t size) {
-  if (size > a->spill) return NULL;
-  size_t need = align(size) + EYAS_ALIGN;
-  char *end = spill_end(a);
-  void *found = NULL;
+static header *spill_alloc(eyas_arena *a, size_t size) {
   pthread_mutex_lock(&a->mu);
-  for (block *b = spill_begin(a); (char *)b < end && !found; b = after(b)) {
-    if (b->used) continue;
-    while ((char *)after(b) < end && !after(b)->used) b->size += after(b)->size;
-    if (b->size < need) continue;
-    if (b->size > need) {
-      *(block *)((char *)b + need) = (block){.size = b->size - need};
-      b->size = need;
-    }
-    b->used = 1;
-    a->spilled++;
-    found = (char *)b + EYAS_ALIGN;
-  }
+  header *h = piece_alloc(&a->spill, size);
+  a->spilled += h != NULL;
   pthread_mutex_unlock(&a->mu);
-  return found;
+  return h;
 }
 
-static void spill_free(eyas_arena *a, void *p) {
+static header *area_alloc(eyas_arena *a, size_t size) {
   pthread_mutex_lock(&a->mu);
-  ((block *)((char *)p - EYAS_ALIGN))->used = 0;
-  a->spilled--;
+  header *h = piece_alloc(&a->area, size);
+  if (h) atomic_fetch_add(&a->kept, 1);
+  pthread_mutex_unlock(&a->mu);
+  return h;
+}
+
+// area_open makes the space of the slots a pool, unless a slot is in use.
+static void area_open(eyas_arena *a) {
+  pthread_mutex_lock(&a->mu);
+  if (atomic_load(&a->kept) == 0) a->area = new_pool(a->base, a->slots);
+  pthread_mutex_unlock(&a->mu);
+}
+
+static void area_close(eyas_arena *a) {
+  pthread_mutex_lock(&a->mu);
+  a->area.size = 0;
   pthread_mutex_unlock(&a->mu);
 }
 
@@ -255,6 +285,7 @@ struct eyas_lane {
 
   // The recording.
   int record;
+  eyas_arena *area; // that serves it; NULL: the heap
   uint64_t run; // the recorded run; unique in the process
   eyas_event *events;
   size_t recorded, room;
@@ -298,7 +329,11 @@ void eyas_lane_limit(eyas_lane *l, eyas_quota *q) {
   l->quota = q;
 }
 
-void eyas_lane_record(eyas_lane *l) { l->record = 1; }
+void eyas_lane_record(eyas_lane *l, eyas_arena *a) {
+  l->record = 1;
+  l->area = a;
+}
+
 int eyas_lane_refused(const eyas_lane *l) { return l->refused; }
 uint32_t eyas_lane_broken(const eyas_lane *l) { return l->broken; }
 eyas_mismatch eyas_lane_mismatch(const eyas_lane *l) { return l->mismatch; }
@@ -358,6 +393,7 @@ void eyas_lane_begin(eyas_lane *l) {
       l->events = malloc(l->room * sizeof *l->events);
       l->dropped = !l->events;
     }
+    if (l->area) area_open(l->area);
   } else if (l->arena) {
     memset(l->state, IDLE, l->count);
     if (atomic_load(&l->arena->kept) != 0) leave(l, EYAS_KEPT, 0, 0);
@@ -394,6 +430,8 @@ void eyas_lane_end(eyas_lane *l) {
     for (uint32_t i = 0; l->check && i < l->count; i++)
       if (l->state[i] == LIVE) verify(l, i);
   }
+  if (l->area) area_close(l->area);
+  l->area = NULL;
   l->record = 0;
   fold(&l->sum, &l->now);
   fold(&total, &l->now);
@@ -450,71 +488,99 @@ static uint32_t slot_at(eyas_lane *l, size_t offset) {
   return EYAS_NONE;
 }
 
-static void slot_free(eyas_lane *l, eyas_arena *a, char *p) {
-  uint32_t id = EYAS_NONE;
-  if (l && l->arena == a && !l->record) id = slot_at(l, (size_t)(p - a->base));
-  if (id == EYAS_NONE) { // of an earlier run, or of another thread's
-    atomic_fetch_sub(&a->kept, 1);
-    return;
-  }
+// slot_free is 0 if p is no slot of the lane's run.
+static int slot_free(eyas_lane *l, char *p) {
+  uint32_t id = slot_at(l, (size_t)(p - l->arena->base));
+  if (id == EYAS_NONE) return 0;
   l->state[id] = FREED;
   l->live--;
   if (l->check) {
     verify(l, id);
     memset(p, POISON, l->slots[id].size + EYAS_GUARD);
   }
+  return 1;
 }
 
-static void *run_alloc(eyas_lane *l, size_t size) {
-  void *p = NULL;
-  if (l->arena && !l->record) {
-    if ((p = slot_alloc(l, size))) return p;
-    if ((p = spill_alloc(l->arena, size))) {
-      l->now.spill++;
-      l->now.spill_bytes += (int64_t)size;
-      return p;
-    }
+static void *block_of(header *h) { return h ? (char *)h + EYAS_ALIGN : NULL; }
+
+// unplanned serves a request from the spill block, then from the heap.
+static header *unplanned(eyas_lane *l, eyas_arena *a, eyas_quota *q, size_t size) {
+  header *h = a ? spill_alloc(a, size) : NULL;
+  if (h) {
+    l->now.spill++;
+    l->now.spill_bytes += (int64_t)size;
+    return h;
   }
-  header *h = heap_alloc(size, l->record ? NULL : l->quota);
-  if (!h) {
+  if (!(h = heap_alloc(size, q))) {
     l->refused = 1;
     return NULL;
   }
   l->now.heap++;
   l->now.heap_bytes += (int64_t)size;
-  if (l->record) {
-    h->run = l->run;
-    h->id = l->next++;
-    note(l, h->id, 0, size);
+  return h;
+}
+
+static header *record_alloc(eyas_lane *l, size_t size) {
+  header *h = l->area ? area_alloc(l->area, size) : NULL;
+  if (h)
+    l->now.arena++;
+  else
+    h = unplanned(l, l->area, l->area ? l->quota : NULL, size);
+  if (!h) return NULL;
+  h->run = l->run;
+  h->id = l->next++;
+  note(l, h->id, 0, size);
+  return h;
+}
+
+static void note_free(eyas_lane *l, const header *h) {
+  if (l && l->record && h->run == l->run) note(l, h->id, 1, h->size);
+}
+
+// arena_free frees what is no slot of the thread's run: a piece of a pool, or a slot of
+// an earlier run or another thread's.
+static void arena_free(eyas_lane *l, eyas_arena *a, char *p) {
+  header *h = (header *)(p - EYAS_ALIGN);
+  int slot = in_slots(a, p);
+  pthread_mutex_lock(&a->mu);
+  if (slot)
+    atomic_fetch_sub(&a->kept, 1);
+  else
+    a->spilled--;
+  if (!slot || a->area.size > 0) {
+    note_free(l, h);
+    h->size = 0;
   }
-  return (char *)h + EYAS_ALIGN;
+  pthread_mutex_unlock(&a->mu);
 }
 
 void *eyas_alloc(size_t size) {
   if (size == 0) return NULL;
-  if (current) return run_alloc(current, size);
+  eyas_lane *l = current;
+  if (l && l->record) return block_of(record_alloc(l, size));
+  if (l) {
+    void *p = l->arena ? slot_alloc(l, size) : NULL;
+    return p ? p : block_of(unplanned(l, l->arena, l->quota, size));
+  }
   header *h = heap_alloc(size, NULL);
   if (!h) return NULL;
   if (watching) watched += (int64_t)size;
   add(&total.heap, 1);
   add(&total.heap_bytes, (int64_t)size);
-  return (char *)h + EYAS_ALIGN;
+  return block_of(h);
 }
 
 void eyas_free(void *p) {
   if (!p) return;
   eyas_lane *l = current;
   eyas_arena *a = l && l->arena && contains(l->arena, p) ? l->arena : owner_of(p);
-  if (a && (size_t)((char *)p - a->base) < a->slots) {
-    slot_free(l, a, p);
-    return;
-  }
+  if (a && l && !l->record && l->arena == a && in_slots(a, p) && slot_free(l, p)) return;
   if (a) {
-    spill_free(a, p);
+    arena_free(l, a, p);
     return;
   }
   header *h = (header *)((char *)p - EYAS_ALIGN);
-  if (l && l->record && h->run == l->run) note(l, h->id, 1, h->size);
+  note_free(l, h);
   if (!l && watching) watched -= (int64_t)h->size;
   heap_free(h);
 }

@@ -6,7 +6,8 @@
 // lane is that thread's current one and every request goes through it:
 //
 //   plain   from the heap, counted
-//   record  from the heap, and the order of requests and frees is written down
+//   record  from the heap, or from an arena whose slots serve as a heap for the time of
+//           the run, and the order of requests and frees is written down
 //   replay  the i-th request gets the i-th slot of the arena, if it is not larger and
 //           all frees that came before it in the recording have happened. Otherwise
 //           the rest of the run is served from the spill block, then from the heap.
@@ -40,6 +41,10 @@ eyas_arena *eyas_arena_new(void *base, size_t slots, size_t spill);
 // eyas_arena_free returns 0 and keeps the arena if a block of it is still in use.
 int eyas_arena_free(eyas_arena *a);
 
+// eyas_arena_kept returns how many blocks of earlier runs are in use in the space of
+// the slots. While there are any no slot is handed out.
+int64_t eyas_arena_kept(const eyas_arena *a);
+
 // eyas_quota limits the bytes that lanes may have from the heap at one time.
 typedef struct eyas_quota eyas_quota;
 
@@ -70,7 +75,7 @@ enum {
 
 // eyas_counts only grow, except for heap_live.
 typedef struct {
-  int64_t runs, arena, spill, heap; // runs; requests served from each
+  int64_t runs, arena, spill, heap; // runs; requests served from each: slots or their space, spill block, heap
   int64_t spill_bytes, heap_bytes;  // of those requests
   int64_t mismatches;               // runs that left their recording
   int64_t kept;                     // slots in use at the end of a run
@@ -85,8 +90,11 @@ void eyas_lane_free(eyas_lane *l);
 // eyas_lane_limit charges what the lane takes from the heap to q, which may be NULL.
 void eyas_lane_limit(eyas_lane *l, eyas_quota *q);
 
-// eyas_lane_record makes the next run a recorded one.
-void eyas_lane_record(eyas_lane *l);
+// eyas_lane_record makes the next run a recorded one. It is served from the heap without
+// regard to a quota; from a, if that is not NULL: first from the space of its slots, where
+// the caller keeps everyone else out, then from its spill block, then from the heap. What
+// outlives the run is to be freed before anyone replays from a.
+void eyas_lane_record(eyas_lane *l, eyas_arena *a);
 
 // eyas_lane_events returns the recording of the last run, NULL if there was not
 // enough memory for it. It belongs to the lane and lives until the next recording.

@@ -129,11 +129,16 @@ func (b *Binding) Run() error {
 
 // run is Run for the owner of b.mu.
 func (b *Binding) run() error {
-	b.endViews() // also if this run fails
 	if b.arena != nil {
 		b.arena.turn.Lock()
 		defer b.arena.turn.Unlock()
 	}
+	return b.runInTurn()
+}
+
+// runInTurn is run where nobody else uses the arena.
+func (b *Binding) runInTurn() error {
+	b.endViews() // also if this run fails
 	err := b.call.run()
 	if b.check {
 		if id := b.call.broken(); id >= 0 {

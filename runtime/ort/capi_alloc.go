@@ -63,6 +63,9 @@ func newBlock(base unsafe.Pointer, slots, spill int64) (block, error) {
 // free is false, and does nothing, while a part of the block is in use.
 func (b block) free() bool { return C.eyas_arena_free(b.c) != 0 }
 
+// kept returns how many blocks of earlier runs are in use among the slots.
+func (b block) kept() int64 { return int64(C.eyas_arena_kept(b.c)) }
+
 // limit is a quota in C.
 type limit struct{ c *C.eyas_quota }
 
@@ -78,8 +81,9 @@ func (l limit) get() (used, peak int64) {
 
 func (b call) limit(l limit) { C.eyas_lane_limit(b.c.lane, l.c) }
 
-// record makes the next run a recorded one, whose events then are those of recording.
-func (b call) record() { C.eyas_lane_record(b.c.lane) }
+// record makes the next run a recorded one, whose events then are those of recording. It
+// is served from the heap, or from a.
+func (b call) record(a block) { C.eyas_lane_record(b.c.lane, a.c) }
 
 func (b call) recording() (Recording, error) {
 	var n C.size_t

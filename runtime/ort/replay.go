@@ -3,7 +3,7 @@ package ort
 // Counts says where the tensor memory of runs came from. All numbers but HeapLive only grow.
 type Counts struct {
 	Runs       int64 // that ended, with an error or without
-	Arena      int64 // requests served from their slots
+	Arena      int64 // requests served from their slots, or by RecordIn from the space of all slots
 	Spill      int64 // from the spill block
 	Heap       int64 // from malloc
 	SpillBytes int64 // of the requests served from the spill block
@@ -62,10 +62,53 @@ func (b *Binding) Record() (Recording, error) {
 	if err := b.own("record"); err != nil {
 		return nil, err
 	}
-	b.call.record()
+	b.call.record(block{})
 	if err := b.run(); err != nil {
 		return nil, err
 	}
+	return b.recording()
+}
+
+// RecordIn is Record with memory from an arena that is there already, whether bindings
+// replay from it (this one, too) or not: the space of its slots serves as a heap for the time of the
+// run. What does not fit comes from the spill block and then from the heap, charged to
+// the binding's Limit: beyond it the run fails with ErrQuota.
+//
+// Outputs that the library allocates are freed when RecordIn returns: for their values
+// the caller runs again, by the new recording. Outputs that are bound are as after Run. It
+// waits for a run under way in the arena; no plan of it and no output in its spill block
+// is touched. Guards are not checked.
+//
+// The session should have run before, with any binding: in its first run it may allocate what it keeps,
+// and until that is freed an arena hands out no slot. RecordIn then fails.
+func (b *Binding) RecordIn(a *Arena) (Recording, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.own("record"); err != nil {
+		return nil, err
+	}
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	if err := a.join(); err != nil {
+		return nil, fail(ErrRun, "%s: record: %v", b.session.name, err)
+	}
+	defer a.leave()
+	before := a.c.kept()
+	b.call.record(a.c)
+	err := b.runInTurn()
+	b.endViews()
+	b.call.releaseOutputs()
+	if err != nil {
+		return nil, err
+	}
+	if n := a.c.kept() - before; n > 0 {
+		return nil, fail(ErrRun, "%s: record: the session keeps %d buffers of the run in the arena; run the model once before", b.session.name, n)
+	}
+	return b.recording()
+}
+
+// recording returns the events of the run that was recorded last.
+func (b *Binding) recording() (Recording, error) {
 	r, err := b.call.recording()
 	if err != nil {
 		return nil, fail(ErrRun, "%s: record: %v", b.session.name, err)

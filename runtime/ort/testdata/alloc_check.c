@@ -70,7 +70,7 @@ static plan plan_of(model *m, eyas_lane *l, size_t guard) {
   plan p = {.height = 0};
   size_t n, from[REQUESTS], to[REQUESTS];
   uint32_t frees = 0;
-  eyas_lane_record(l);
+  eyas_lane_record(l, NULL);
   one_run(m, l);
   const eyas_event *e = eyas_lane_events(l, &n);
   CHECK(e && n == 2 * REQUESTS);
@@ -358,6 +358,173 @@ static void test_shared_arena(void) {
   free(memory);
 }
 
+static size_t events_of(eyas_lane *l, eyas_event *copy) {
+  size_t n;
+  const eyas_event *e = eyas_lane_events(l, &n);
+  CHECK(e && n == 2 * REQUESTS);
+  memcpy(copy, e, n * sizeof *e);
+  return n * sizeof *e;
+}
+
+// A run recorded in an arena gives the events of one recorded on the heap, and leaves the
+// slots as it found them. What the arena does not hold is charged to the quota.
+static void test_record_in(void) {
+  for (unsigned seed = 1; seed < 20; seed++) {
+    setting s = set_up(seed, 0, seed % 2);
+    model other = like(seed + 100);
+    eyas_lane *l = eyas_lane_new();
+    eyas_quota *q = eyas_quota_new(1 << 20);
+    eyas_event want[2 * REQUESTS], got[2 * REQUESTS];
+    int64_t used, peak;
+    void *memory;
+    eyas_arena *large = map(1 << 20, 1 << 12, &memory);
+    eyas_lane_limit(l, q);
+    eyas_lane_record(l, NULL);
+    one_run(&other, l);
+    size_t bytes = events_of(l, want);
+    int64_t heap = eyas_lane_counts(l).heap;
+    for (int i = 0; i < 3; i++) {
+      eyas_lane_record(l, i == 1 ? s.arena : large);
+      one_run(&other, l);
+      CHECK(events_of(l, got) == bytes && memcmp(got, want, bytes) == 0);
+      eyas_counts c = eyas_lane_counts(l);
+      eyas_quota_get(q, &used, &peak);
+      CHECK(used == 0 && (peak > 0) == (c.heap > heap)); // of the heap beyond the first recording
+      CHECK(i > 0 || (c.arena == REQUESTS && c.heap == heap));
+      CHECK(eyas_arena_kept(s.arena) == 0 && eyas_arena_kept(large) == 0);
+      one_run(&s.m, s.lane);
+    }
+    // The lane that replays from it records in it, too, and goes on.
+    eyas_lane_record(s.lane, s.arena);
+    one_run(&s.m, s.lane);
+    CHECK(events_of(s.lane, got) > 0);
+    int64_t before = eyas_lane_counts(s.lane).arena;
+    one_run(&s.m, s.lane);
+    eyas_counts c = eyas_lane_counts(s.lane);
+    CHECK(c.arena == before + REQUESTS && c.mismatches == 0 && eyas_lane_broken(s.lane) == EYAS_NONE);
+    eyas_lane_free(l);
+    eyas_quota_drop(q);
+    CHECK(eyas_arena_free(large));
+    free(memory);
+    tear_down(&s);
+  }
+}
+
+// A run that is refused memory half-way, and gives back what it has, leaves no trace.
+static void test_record_in_refused(void) {
+  setting s = set_up(7, 0, 0);
+  eyas_quota *q = eyas_quota_new(0);
+  eyas_lane *l = eyas_lane_new();
+  void *p[100];
+  int n = 0;
+  eyas_lane_limit(l, q);
+  eyas_lane_record(l, s.arena);
+  eyas_lane_begin(l);
+  while ((p[n] = eyas_alloc(1000))) n++;
+  CHECK(n > 2);
+  for (int i = 0; i < n; i++) eyas_free(p[i]);
+  void *all = eyas_alloc(s.p.height - EYAS_ALIGN); // the pieces have come together
+  CHECK(all == (char *)s.memory + EYAS_ALIGN);
+  eyas_free(all);
+  eyas_lane_end(l);
+  CHECK(eyas_lane_refused(l) && eyas_arena_kept(s.arena) == 0);
+  int64_t before = eyas_lane_counts(s.lane).arena;
+  one_run(&s.m, s.lane);
+  CHECK(eyas_lane_counts(s.lane).arena == before + REQUESTS);
+  eyas_lane_free(l);
+  eyas_quota_drop(q);
+  tear_down(&s);
+}
+
+// Blocks of a recorded run that are freed by another thread, during the run and after it:
+// until then nobody gets a slot, nor does a recorded run get their place.
+static void test_record_in_kept(void) {
+  setting s = set_up(5, 1 << 14, 0);
+  eyas_lane *l = eyas_lane_new();
+  eyas_lane_record(l, s.arena);
+  eyas_lane_begin(l);
+  char *first = eyas_alloc(100), *second = eyas_alloc(200);
+  in_thread(free_it, first);
+  char *third = eyas_alloc(100);
+  CHECK(third == first); // its place is free again
+  eyas_free(third);
+  memset(second, 7, 200);
+  eyas_lane_end(l);
+  size_t n;
+  const eyas_event *e = eyas_lane_events(l, &n);
+  CHECK(n == 4 && e[2].id == 2 && e[3].freed && e[3].id == 2); // the other thread's is no event
+  CHECK(eyas_arena_kept(s.arena) == 1 && !eyas_arena_free(s.arena));
+  int64_t before = eyas_lane_counts(s.lane).arena;
+  one_run(&s.m, s.lane);
+  CHECK(eyas_lane_counts(s.lane).arena == before && eyas_lane_mismatch(s.lane).why == EYAS_KEPT);
+  eyas_lane_record(l, s.arena);
+  one_run(&s.m, l);
+  CHECK(eyas_lane_counts(l).arena == 3 && eyas_lane_counts(l).spill > 0);
+  for (int i = 0; i < 200; i++) CHECK(second[i] == 7);
+  in_thread(free_it, second);
+  one_run(&s.m, s.lane);
+  CHECK(eyas_lane_counts(s.lane).arena == before + REQUESTS);
+  eyas_lane_free(l);
+  tear_down(&s);
+}
+
+// record_in_turns records in the arena now and then, beside outputs in its spill block
+// that another thread frees.
+static void *record_in_turns(void *arg) {
+  setting *s = arg;
+  for (int i = 0; i < RUNS; i++) {
+    pthread_mutex_lock(&turn);
+    if (i % 3 == 0) eyas_lane_record(s->lane, s->arena);
+    one_run(&s->m, s->lane);
+    pthread_mutex_unlock(&turn);
+  }
+  return NULL;
+}
+
+static void *outputs(void *arg) {
+  eyas_lane *l = arg;
+  for (int i = 0; i < RUNS; i++) {
+    pthread_mutex_lock(&turn);
+    eyas_lane_begin(l);
+    char *p = eyas_alloc(500);
+    memset(p, i, 500);
+    eyas_lane_end(l);
+    pthread_mutex_unlock(&turn);
+    for (int k = 0; k < 500; k++) CHECK(p[k] == (char)i);
+    eyas_free(p); // while another run may be under way
+  }
+  return NULL;
+}
+
+static void test_record_in_turns(void) {
+  setting s[2] = {set_up(31, 0, 0), set_up(32, 0, 1)};
+  size_t height = s[0].p.height > s[1].p.height ? s[0].p.height : s[1].p.height;
+  void *memory;
+  eyas_arena *a = map(height, 1 << 14, &memory);
+  eyas_lane *l = eyas_lane_new();
+  CHECK(eyas_lane_replay(l, a, NULL, 0, 1, 0));
+  pthread_t t[3];
+  CHECK(pthread_create(&t[2], NULL, outputs, l) == 0);
+  for (int i = 0; i < 2; i++) {
+    eyas_arena *own = s[i].arena;
+    CHECK(eyas_arena_free(own));
+    s[i].arena = a;
+    CHECK(eyas_lane_replay(s[i].lane, a, s[i].p.slots, REQUESTS, 0, i));
+    CHECK(pthread_create(&t[i], NULL, record_in_turns, &s[i]) == 0);
+  }
+  for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
+  for (int i = 0; i < 2; i++) {
+    eyas_counts c = eyas_lane_counts(s[i].lane);
+    CHECK(c.mismatches == 0 && c.kept == 0 && c.arena > RUNS / 3 * 2 * REQUESTS);
+    eyas_lane_free(s[i].lane);
+    free(s[i].memory);
+  }
+  CHECK(eyas_lane_counts(l).spill == RUNS && eyas_arena_kept(a) == 0);
+  eyas_lane_free(l);
+  CHECK(eyas_arena_free(a));
+  free(memory);
+}
+
 int main(void) {
   test_replay();
   test_mismatch();
@@ -369,6 +536,10 @@ int main(void) {
   test_guards();
   test_two_lanes();
   test_shared_arena();
+  test_record_in();
+  test_record_in_refused();
+  test_record_in_kept();
+  test_record_in_turns();
   CHECK(eyas_total().heap_live == 0);
   return 0;
 }
