@@ -77,8 +77,8 @@ static int charge(eyas_quota *q, int64_t n) {
 
 // header lies in front of every block that has no slot.
 typedef struct {
-  size_t size;  // as asked for; 0: a piece of a pool that is free
-  size_t piece; // of a pool: bytes up to the next one's header
+  size_t size;  // as asked for; 0: a piece of a spill block that is free
+  size_t piece; // of a spill block: bytes up to the next one's header
   eyas_quota *quota;
   uint64_t run; // the recorded run that it belongs to; 0: none
   uint32_t id;  // its number in that run
@@ -127,62 +127,44 @@ static void heap_free(header *h) {
 
 // --- the arena ---
 
-// pool is a part of the arena that is handed out in pieces, which fill it without gaps.
-// The arena's mutex guards it: blocks are freed by any thread.
+// taken is a block in the space of the slots during a recorded run. It lies outside of
+// that space, so that a run that follows its plan fits an arena without a byte to spare.
 typedef struct {
-  char *base;
-  size_t size;
-} pool;
+  size_t at, end; // in the arena
+  size_t size;    // as asked for
+  uint32_t id;    // of the request
+} taken;
 
 struct eyas_arena {
   char *base;
-  size_t slots;
-  pool spill;
-  pool area; // the space of the slots during a recorded run; else it has no size
+  size_t slots, spill;
   // Blocks in the space of the slots that no lane counts as its own: those in use at the
   // end of a run, less those freed since or by a thread without the lane, and those of a
   // recorded run. While it is not 0, no slot is handed out.
   _Atomic int64_t kept;
-  pthread_mutex_t mu; // guards the pools
-  int64_t spilled;    // pieces of spill in use
-  eyas_arena *next;   // guarded by arenas_mu
+  pthread_mutex_t mu; // guards all of the following: blocks are freed by any thread
+  int64_t spilled;    // pieces of the spill block in use
+  int recording;      // a run is served from the space of the slots
+  taken *taken;       // its blocks, by place
+  size_t count, room;
+  eyas_arena *next; // guarded by arenas_mu instead
 };
 
 // All arenas: a free by another thread than the lane's has to find the owner.
 static pthread_mutex_t arenas_mu = PTHREAD_MUTEX_INITIALIZER;
 static eyas_arena *arenas;
 
-static pool new_pool(char *base, size_t size) {
-  if (size < 2 * EYAS_ALIGN) return (pool){base, 0};
-  *(header *)base = (header){.piece = size};
-  return (pool){base, size};
-}
-
+static header *spill_begin(const eyas_arena *a) { return (header *)(a->base + a->slots); }
+static header *spill_end(const eyas_arena *a) { return (header *)(a->base + a->slots + a->spill); }
 static header *after(header *h) { return (header *)((char *)h + h->piece); }
-
-// piece_alloc takes the first piece that is large enough: there are few.
-static header *piece_alloc(pool *p, size_t size) {
-  if (size > p->size) return NULL;
-  size_t need = align(size) + EYAS_ALIGN;
-  header *end = (header *)(p->base + p->size);
-  for (header *h = (header *)p->base; h < end; h = after(h)) {
-    if (h->size) continue;
-    while (after(h) < end && !after(h)->size) h->piece += after(h)->piece;
-    if (h->piece < need) continue;
-    size_t rest = h->piece - need;
-    *h = (header){.size = size, .piece = need};
-    if (rest > 0) *after(h) = (header){.piece = rest};
-    return h;
-  }
-  return NULL;
-}
 
 eyas_arena *eyas_arena_new(void *base, size_t slots, size_t spill) {
   eyas_arena *a = calloc(1, sizeof *a);
   if (!a) return NULL;
   a->base = base;
   a->slots = slots;
-  a->spill = new_pool(a->base + slots, spill);
+  a->spill = spill < 2 * EYAS_ALIGN ? 0 : spill;
+  if (a->spill) *spill_begin(a) = (header){.piece = a->spill};
   pthread_mutex_init(&a->mu, NULL);
   pthread_mutex_lock(&arenas_mu);
   a->next = arenas;
@@ -204,18 +186,17 @@ int eyas_arena_free(eyas_arena *a) {
   pthread_mutex_unlock(&arenas_mu);
   if (!idle) return 0;
   pthread_mutex_destroy(&a->mu);
+  free(a->taken);
   free(a);
   return 1;
 }
 
 int64_t eyas_arena_kept(const eyas_arena *a) { return atomic_load(&((eyas_arena *)a)->kept); }
 
-static int in_slots(const eyas_arena *a, const void *p) {
-  return (uintptr_t)p - (uintptr_t)a->base < a->slots;
-}
+static int in_slots(const eyas_arena *a, const void *p) { return (uintptr_t)p - (uintptr_t)a->base < a->slots; }
 
 static int contains(const eyas_arena *a, const void *p) {
-  return (uintptr_t)p - (uintptr_t)a->base < a->slots + a->spill.size;
+  return (uintptr_t)p - (uintptr_t)a->base < a->slots + a->spill;
 }
 
 static eyas_arena *owner_of(const void *p) {
@@ -226,32 +207,74 @@ static eyas_arena *owner_of(const void *p) {
   return a;
 }
 
+// spill_alloc takes the first piece that is large enough: there are few.
 static header *spill_alloc(eyas_arena *a, size_t size) {
+  if (size > a->spill) return NULL;
+  size_t need = align(size) + EYAS_ALIGN;
+  header *end = spill_end(a), *found = NULL;
   pthread_mutex_lock(&a->mu);
-  header *h = piece_alloc(&a->spill, size);
-  a->spilled += h != NULL;
+  for (header *h = spill_begin(a); h < end && !found; h = after(h)) {
+    if (h->size) continue;
+    while (after(h) < end && !after(h)->size) h->piece += after(h)->piece;
+    if (h->piece < need) continue;
+    size_t rest = h->piece - need;
+    *h = (header){.size = size, .piece = need};
+    if (rest > 0) *after(h) = (header){.piece = rest};
+    a->spilled++;
+    found = h;
+  }
   pthread_mutex_unlock(&a->mu);
-  return h;
+  return found;
 }
 
-static header *area_alloc(eyas_arena *a, size_t size) {
-  pthread_mutex_lock(&a->mu);
-  header *h = piece_alloc(&a->area, size);
-  if (h) atomic_fetch_add(&a->kept, 1);
-  pthread_mutex_unlock(&a->mu);
-  return h;
+// gap returns the index in taken of a block that would begin at *at, or at the lowest
+// place that is free; SIZE_MAX if there is no room. need is at most a->slots.
+static size_t gap(const eyas_arena *a, size_t need, size_t *at) {
+  size_t i = 0;
+  if (*at != SIZE_MAX) {
+    while (i < a->count && a->taken[i].end <= *at) i++;
+  } else {
+    for (*at = 0; i < a->count && a->taken[i].at - *at < need; i++) *at = a->taken[i].end;
+  }
+  size_t end = i < a->count ? a->taken[i].at : a->slots;
+  return *at <= end && need <= end - *at ? i : SIZE_MAX;
 }
 
-// area_open makes the space of the slots a pool, unless a slot is in use.
+// area_alloc takes a block of the space of the slots: at the place named, or at the first that is
+// large enough for SIZE_MAX.
+static void *area_alloc(eyas_arena *a, size_t size, size_t at, uint32_t id) {
+  void *p = NULL;
+  if (size > a->slots) return NULL;
+  pthread_mutex_lock(&a->mu);
+  if (a->recording && a->count == a->room) {
+    taken *more = realloc(a->taken, (2 * a->room + 64) * sizeof *more);
+    if (more) {
+      a->taken = more;
+      a->room = 2 * a->room + 64;
+    }
+  }
+  size_t i = a->recording && a->count < a->room ? gap(a, align(size), &at) : SIZE_MAX;
+  if (i != SIZE_MAX) {
+    memmove(&a->taken[i + 1], &a->taken[i], (a->count++ - i) * sizeof *a->taken);
+    a->taken[i] = (taken){at, at + align(size), size, id};
+    atomic_fetch_add(&a->kept, 1);
+    p = a->base + at;
+  }
+  pthread_mutex_unlock(&a->mu);
+  return p;
+}
+
+// area_open lets a run have the space of the slots, unless one of them is in use.
 static void area_open(eyas_arena *a) {
   pthread_mutex_lock(&a->mu);
-  if (atomic_load(&a->kept) == 0) a->area = new_pool(a->base, a->slots);
+  a->recording = atomic_load(&a->kept) == 0;
+  a->count = 0;
   pthread_mutex_unlock(&a->mu);
 }
 
 static void area_close(eyas_arena *a) {
   pthread_mutex_lock(&a->mu);
-  a->area.size = 0;
+  a->recording = 0;
   pthread_mutex_unlock(&a->mu);
 }
 
@@ -520,44 +543,71 @@ static header *unplanned(eyas_lane *l, eyas_arena *a, eyas_quota *q, size_t size
   return h;
 }
 
-static header *record_alloc(eyas_lane *l, size_t size) {
-  header *h = l->area ? area_alloc(l->area, size) : NULL;
-  if (h)
-    l->now.arena++;
-  else
-    h = unplanned(l, l->area, l->area ? l->quota : NULL, size);
-  if (!h) return NULL;
-  h->run = l->run;
-  h->id = l->next++;
-  note(l, h->id, 0, size);
-  return h;
+// area_place returns where the lane's plan for the arena has its next request, for as long
+// as the run goes by it: SIZE_MAX for anywhere, and in_spill for one that outlives the run.
+static size_t area_place(const eyas_lane *l, size_t size, int *in_spill) {
+  *in_spill = 0;
+  if (l->arena != l->area || l->next >= l->count) return SIZE_MAX;
+  const eyas_slot *s = &l->slots[l->next];
+  *in_spill = s->size == 0;
+  return s->size < size ? SIZE_MAX : s->offset;
+}
+
+static void *record_in(eyas_lane *l, size_t size) {
+  int in_spill;
+  size_t at = area_place(l, size, &in_spill);
+  if (in_spill) return NULL;
+  void *p = area_alloc(l->area, size, at, l->next);
+  if (!p && at != SIZE_MAX) p = area_alloc(l->area, size, SIZE_MAX, l->next);
+  if (p) l->now.arena++;
+  return p;
+}
+
+static void *record_alloc(eyas_lane *l, size_t size) {
+  void *p = l->area ? record_in(l, size) : NULL;
+  if (!p) {
+    header *h = unplanned(l, l->area, l->area ? l->quota : NULL, size);
+    if (!h) return NULL;
+    h->run = l->run;
+    h->id = l->next;
+    p = block_of(h);
+  }
+  note(l, l->next++, 0, size);
+  return p;
 }
 
 static void note_free(eyas_lane *l, const header *h) {
   if (l && l->record && h->run == l->run) note(l, h->id, 1, h->size);
 }
 
-// arena_free frees what is no slot of the thread's run: a piece of a pool, or a slot of
-// an earlier run or another thread's.
-static void arena_free(eyas_lane *l, eyas_arena *a, char *p) {
-  header *h = (header *)(p - EYAS_ALIGN);
-  int slot = in_slots(a, p);
+// area_free frees what is no slot of the thread's run: a block of a recorded run, or a
+// slot of an earlier run or another thread's.
+static void area_free(eyas_lane *l, eyas_arena *a, char *p) {
+  size_t at = (size_t)(p - a->base), i = 0;
   pthread_mutex_lock(&a->mu);
-  if (slot)
-    atomic_fetch_sub(&a->kept, 1);
-  else
-    a->spilled--;
-  if (!slot || a->area.size > 0) {
-    note_free(l, h);
-    h->size = 0;
+  atomic_fetch_sub(&a->kept, 1);
+  if (a->recording) {
+    while (i < a->count && a->taken[i].at != at) i++;
+    if (i < a->count) {
+      if (l && l->area == a) note(l, a->taken[i].id, 1, a->taken[i].size);
+      memmove(&a->taken[i], &a->taken[i + 1], (--a->count - i) * sizeof *a->taken);
+    }
   }
+  pthread_mutex_unlock(&a->mu);
+}
+
+static void spill_free(eyas_lane *l, eyas_arena *a, header *h) {
+  pthread_mutex_lock(&a->mu);
+  note_free(l, h);
+  h->size = 0;
+  a->spilled--;
   pthread_mutex_unlock(&a->mu);
 }
 
 void *eyas_alloc(size_t size) {
   if (size == 0) return NULL;
   eyas_lane *l = current;
-  if (l && l->record) return block_of(record_alloc(l, size));
+  if (l && l->record) return record_alloc(l, size);
   if (l) {
     void *p = l->arena ? slot_alloc(l, size) : NULL;
     return p ? p : block_of(unplanned(l, l->arena, l->quota, size));
@@ -573,13 +623,16 @@ void *eyas_alloc(size_t size) {
 void eyas_free(void *p) {
   if (!p) return;
   eyas_lane *l = current;
+  header *h = (header *)((char *)p - EYAS_ALIGN); // unless p is a slot
   eyas_arena *a = l && l->arena && contains(l->arena, p) ? l->arena : owner_of(p);
-  if (a && l && !l->record && l->arena == a && in_slots(a, p) && slot_free(l, p)) return;
-  if (a) {
-    arena_free(l, a, p);
+  if (a && in_slots(a, p)) {
+    if (!l || l->record || l->arena != a || !slot_free(l, p)) area_free(l, a, p);
     return;
   }
-  header *h = (header *)((char *)p - EYAS_ALIGN);
+  if (a) {
+    spill_free(l, a, h);
+    return;
+  }
   note_free(l, h);
   if (!l && watching) watched -= (int64_t)h->size;
   heap_free(h);

@@ -92,8 +92,9 @@ void eyas_lane_limit(eyas_lane *l, eyas_quota *q);
 
 // eyas_lane_record makes the next run a recorded one. It is served from the heap without
 // regard to a quota; from a, if that is not NULL: first from the space of its slots, where
-// the caller keeps everyone else out, then from its spill block, then from the heap. What
-// outlives the run is to be freed before anyone replays from a.
+// the caller keeps everyone else out, then from its spill block, then from the heap. A lane that
+// replays from a gets the places of its plan where they suffice and are free. What outlives
+// the run is to be freed before anyone replays from a.
 void eyas_lane_record(eyas_lane *l, eyas_arena *a);
 
 // eyas_lane_events returns the recording of the last run, NULL if there was not

@@ -145,6 +145,43 @@ func TestRecordInOverflows(t *testing.T) {
 	}
 }
 
+// A binding that replays records in an arena with no byte to spare, though the run leaves
+// the plan, or is of a smaller input.
+func TestRecordInByPlan(t *testing.T) {
+	t.Run("more boxes", func(t *testing.T) {
+		s := open(t, "yolox_nano_end2end", own)
+		b := bind(t, s, inputs(t, s, 1, 0))
+		run(t, b)
+		planned(t, b, schedule(t, false, record(t, b))) // a blank picture
+		crowd(t, b.in[0])
+		q := newQuota(t, b, 64<<10)
+		got := recordIn(t, b, b.arena)
+		_, peak := q.Used()
+		if want := record(t, b); !slices.Equal(got, want) {
+			t.Errorf("%d events in an arena, %d on the heap", len(got), len(want))
+		}
+		t.Logf("%d bytes from the heap at most", peak)
+	})
+	t.Run("a smaller input", func(t *testing.T) {
+		s := open(t, "yolov8n_int8_dynshape_op17", own)
+		large := bind(t, s, noisy(t, s, 1, 320), outputsFor(t, s, 1)...)
+		run(t, large)
+		sch := schedule(t, false, record(t, large))
+		offsets, height := greedy(sch.Problem())
+		a := arena(t, height, 2*sch.Spill())
+		small := bind(t, s, noisy(t, s, 1, 256), outputsFor(t, s, 1)...)
+		q := newQuota(t, small, 0)
+		replay(t, small, a, sch, offsets) // of the large one
+		got := recordIn(t, small, a)
+		if used, peak := q.Used(); used != 0 || peak != 0 {
+			t.Errorf("%d and %d bytes from the heap", used, peak)
+		}
+		if want := record(t, small); !slices.Equal(got, want) {
+			t.Errorf("%d events in an arena, %d on the heap", len(got), len(want))
+		}
+	})
+}
+
 // A recorded run that is terminated leaves the arena to others.
 func TestRecordInTerminated(t *testing.T) {
 	s := open(t, "yolov8n_int8_dynshape_op17", own)
@@ -196,8 +233,8 @@ func TestRecordInRefuses(t *testing.T) {
 	}
 }
 
-// Every asset model is recorded in an arena of its own size: how much of that the first fit
-// wastes shows in the log. It is right in any case, and so is a first run.
+// Every asset model is recorded in an arena of its own size. Where it replays from it, the
+// plan has a place for every request; without one the log shows what the first fit wastes.
 func TestRecordInOfEveryModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many models")
@@ -221,13 +258,20 @@ func TestRecordInOfEveryModel(t *testing.T) {
 				t.Errorf("%d events in the first run, then %d", len(first), len(r))
 			}
 			sch := schedule(t, false, r)
-			_, height := greedy(sch.Problem())
 			q := newQuota(t, b, 1<<30)
-			if got := recordIn(t, b, arena(t, height, 2*sch.Spill())); !slices.Equal(got, r) {
+			a := planned(t, b, sch)
+			if got := recordIn(t, b, a); !slices.Equal(got, r) {
+				t.Errorf("%d events in an arena, %d on the heap", len(got), len(r))
+			}
+			if _, peak := q.Used(); peak != 0 {
+				t.Errorf("%d bytes from the heap", peak)
+			}
+			b.Plain()
+			if got := recordIn(t, b, a); !slices.Equal(got, r) {
 				t.Errorf("%d events in an arena, %d on the heap", len(got), len(r))
 			}
 			_, peak := q.Used()
-			t.Logf("max live %d, arena %d: %d bytes from the heap at most", r.Peak(), height, peak)
+			t.Logf("max live %d, arena %d: %d bytes from the heap at most without a plan", r.Peak(), a.Slots(), peak)
 		})
 	}
 }

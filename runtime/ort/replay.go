@@ -70,9 +70,13 @@ func (b *Binding) Record() (Recording, error) {
 }
 
 // RecordIn is Record with memory from an arena that is there already, whether bindings
-// replay from it (this one, too) or not: the space of its slots serves as a heap for the time of the
-// run. What does not fit comes from the spill block and then from the heap, charged to
-// the binding's Limit: beyond it the run fails with ErrQuota.
+// replay from it or not: the space of its slots serves as a heap for the time of the run.
+// What does not fit comes from the spill block and then from the heap, charged to the
+// binding's Limit: beyond it the run fails with ErrQuota.
+//
+// First fit can waste half of an arena. A binding that replays from this one
+// gets the places of its plan as long as they suffice, and needs no more than the plan where the run goes
+// by it; the plan of a larger input serves a smaller one. It goes on replaying.
 //
 // Outputs that the library allocates are freed when RecordIn returns: for their values
 // the caller runs again, by the new recording. Outputs that are bound are as after Run. It
