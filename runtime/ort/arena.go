@@ -45,7 +45,7 @@ func NewArena(slots, spill int64, shared bool) (*Arena, error) {
 	if err := a.mapPages(kind); err != nil {
 		return nil, fmt.Errorf("arena: map %d bytes: %w", a.slots+a.spill, err)
 	}
-	if err := a.populate(); err != nil {
+	if err := populate(a.bytes()); err != nil {
 		return nil, errors.Join(fmt.Errorf("arena: fill %d bytes: %w", a.size, err), a.unmap())
 	}
 	a.unlocked = unix.Mlock(a.bytes())
@@ -85,22 +85,24 @@ func (a *Arena) mapPages(kind int) error {
 	return err
 }
 
-// populate makes every page present, so that no run has to wait for one.
-func (a *Arena) populate() error {
-	err := unix.Madvise(a.bytes(), unix.MADV_POPULATE_WRITE)
-	if !errors.Is(err, unix.EINVAL) {
-		return err
-	}
-	data := a.bytes() // a kernel before 5.14
-	for i := 0; i < len(data); i += os.Getpagesize() {
-		data[i] = 0
-	}
-	return nil
-}
-
 func (a *Arena) bytes() []byte { return unsafe.Slice((*byte)(a.mem), a.size) }
 
 func (a *Arena) unmap() error { return unix.MunmapPtr(a.mem, a.size) }
+
+// Bytes returns all pages, for measuring: what lies in them is the library's. It is nil after
+// Close.
+func (a *Arena) Bytes() []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil
+	}
+	return a.bytes()
+}
+
+// Huge returns how many bytes of the arena lie in huge pages, as far as the system tells. Reading
+// that takes milliseconds.
+func (a *Arena) Huge() int64 { return hugeBytes(a.Bytes()) }
 
 // Slots returns the bytes for planned buffers.
 func (a *Arena) Slots() int64 { return a.slots }

@@ -1,13 +1,14 @@
 package ort
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strings"
 	"testing"
-	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/internal/tensor"
 )
 
 func TestArena(t *testing.T) {
@@ -32,17 +33,21 @@ func TestArena(t *testing.T) {
 			if at := uintptr(a.mem); at%uintptr(os.Getpagesize()) != 0 || c.slots >= hugePage && at%hugePage != 0 {
 				t.Errorf("it lies at %#x", at)
 			}
-			if n := present(t, a.bytes()); n*int64(os.Getpagesize()) != a.Mapped() {
-				t.Errorf("%d of %d bytes are present", n*int64(os.Getpagesize()), a.Mapped())
+			if int64(len(a.Bytes())) != a.Mapped() || present(t, a.Bytes()) != a.Mapped() {
+				t.Errorf("%d of %d bytes are present", present(t, a.Bytes()), a.Mapped())
 			}
-			t.Logf("locked: %v", a.Locked())
+			huge := a.Huge()
+			if huge < 0 || huge > a.Mapped() || huge > 0 && a.Mapped() < hugePage {
+				t.Errorf("%d of %d bytes in huge pages", huge, a.Mapped())
+			}
+			t.Logf("locked: %v, %d bytes in huge pages", a.Locked(), huge)
 			for range 2 {
 				if err := a.Close(); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := a.join(); err == nil {
-				t.Error("a closed arena was joined")
+			if err := a.join(); err == nil || a.Bytes() != nil || a.Huge() != 0 {
+				t.Error("a closed arena was joined, or has bytes")
 			}
 		})
 	}
@@ -53,18 +58,153 @@ func TestArena(t *testing.T) {
 	}
 }
 
-// present counts pages in memory.
-func present(t *testing.T, data []byte) (n int64) {
+// present returns the bytes of pages in memory.
+func present(t testing.TB, data []byte) int64 {
 	t.Helper()
-	page := os.Getpagesize()
-	vec := make([]byte, len(data)/page)
-	if _, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)), uintptr(unsafe.Pointer(&vec[0]))); e != 0 {
-		t.Fatal(e)
-	}
-	for _, v := range vec {
-		n += int64(v & 1)
+	n, err := machine.Present(data)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return n
+}
+
+func TestParseHuge(t *testing.T) {
+	const smaps = `7f0000000000-7f0000400000 rw-p 00000000 00:00 0
+Size:               4096 kB
+AnonHugePages:      4096 kB
+ShmemPmdMapped:        0 kB
+7f0000400000-7f0000500000 rw-s 00000000 00:01 12 /dev/zero (deleted)
+AnonHugePages:         0 kB
+ShmemPmdMapped:     1024 kB
+VmFlags: rd wr sh
+`
+	for _, c := range []struct {
+		name     string
+		text     string
+		from, to uint64
+		want     int64
+	}{
+		{"an area", smaps, 0x7f0000000000, 0x7f0000400000, 4 << 20},
+		{"two areas", smaps, 0x7f0000000000, 0x7f0000500000, 5 << 20},
+		{"a part of one", smaps, 0x7f0000300000, 0x7f0000480000, 3 << 19},
+		{"none", smaps, 0x7f0000500000, 0x7f0000600000, 0},
+		{"junk", "7f-x\nAnonHugePages: 7 kB\n-\n7f00-7f10\nAnonHugePages: 99999999999999999999 kB\nAnonHugePages:", 0, 1 << 47, 0},
+		{"more than the area", "7f00-7f10\nAnonHugePages: 9999 kB\nAnonHugePages: 9999 kB\n", 0x7f00, 0x7f10, 16},
+		{"nothing", "", 0, 1 << 20, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := parseHuge(strings.NewReader(c.text), c.from, c.to); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func FuzzParseHuge(f *testing.F) {
+	f.Add("7f00-7f10 rw-p\nAnonHugePages: 4 kB\n", uint64(0x7f00), uint64(0x100))
+	f.Add("0-ffffffffffffffff\nShmemPmdMapped: 17592186044415 kB\n", uint64(1), uint64(1<<40))
+	f.Fuzz(func(t *testing.T, text string, from, size uint64) {
+		from, size = from%(1<<47), size%(1<<47)
+		if n := parseHuge(strings.NewReader(text), from, from+size); n < 0 || n > int64(size) {
+			t.Errorf("%d bytes of %d", n, size)
+		}
+	})
+}
+
+// What is shared counts as shared memory of the process, is there from the start, and works
+// as what is private does.
+func TestSharedMemory(t *testing.T) {
+	const size = 3 << 20
+	shared := func() int64 { return int64(machine.ReadProcess("/").RSSShmem) }
+	before := shared()
+	if before == 0 && machine.ReadProcess("/").RSSAnon == 0 {
+		t.Skip("/proc/self/status does not tell kinds of memory")
+	}
+	x, err := NewSharedTensor("x", tensor.Uint8, 1, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := ReadSharedWeights(bytes.NewReader(x.Data), size, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewArena(size, 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range [][]byte{x.Data, w.Bytes(), a.Bytes()} {
+		if n := present(t, data); n != int64(len(data)) {
+			t.Errorf("%d of %d bytes are present", n, len(data))
+		}
+	}
+	if got := shared() - before; got < 3*size {
+		t.Errorf("%d bytes of shared memory, want %d", got, 3*size)
+	}
+	t.Logf("lock the tensor: %v", LockTensor(x))
+	if err := errors.Join(FreeTensor(x), FreeTensor(x), w.Close(), a.Close()); err != nil {
+		t.Error(err)
+	}
+	if got := shared() - before; got > size/2 {
+		t.Errorf("%d bytes of shared memory are left", got)
+	}
+	if x, err := NewSharedTensor("x", tensor.Uint8, -1); x != nil || err == nil {
+		t.Error("a tensor of -1 elements was made")
+	}
+	none, err := NewSharedTensor("x", tensor.Uint8, 0)
+	if err != nil || len(none.Data) != 0 {
+		t.Errorf("a tensor without elements: %v", err)
+	}
+	if err := errors.Join(LockTensor(none), FreeTensor(none)); err != nil {
+		t.Error(err)
+	}
+
+	s := open(t, "nanodet_m_416", own)
+	b := bound(t, s)
+	want := digest(run(t, b))
+	shm, err := library(t).OpenORT("shared", sharedCopy(t, saved(t, "nanodet_m_416", own)).Bytes(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shm.Close() })
+	var in, out []*tensor.Tensor
+	for i, list := range [][]*tensor.Tensor{b.in, b.out} {
+		for _, x := range list {
+			y, err := NewSharedTensor(x.Name, x.Type, x.Shape...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { FreeTensor(y) })
+			if i == 0 {
+				copy(y.Data, x.Data)
+				in = append(in, y)
+			} else {
+				out = append(out, y)
+			}
+		}
+	}
+	b = bind(t, shm, in, out...)
+	run(t, b)
+	sch := schedule(t, false, record(t, b))
+	offsets, height := greedy(sch.Problem())
+	block, err := NewArena(height, 2*sch.Spill(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { block.Close() })
+	replay(t, b, block, sch, offsets)
+	if digest(run(t, b)) != want {
+		t.Error("outputs differ in shared memory")
+	}
+}
+
+func sharedCopy(t testing.TB, w *Weights) *Weights {
+	t.Helper()
+	c, err := ReadSharedWeights(bytes.NewReader(w.Bytes()), int64(len(w.Bytes())), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // Replay and its kin need our allocator and an open binding, and refuse plans that do not fit.

@@ -76,16 +76,22 @@ func parseDevice(text, ep string) (device, error) {
 	return d, nil
 }
 
-// open makes the session that o asks for, by the contract of Options.EP.
-func (l *Library) open(name string, o Options, make maker) (*Session, error) {
-	ep := o.EP
+// parse checks the provider and the device that o names.
+func (o Options) parse() (ep string, dev device, err error) {
+	ep = o.EP
 	if ep == "" {
 		ep = EPAuto
 	}
 	if _, gpu := gpuProviders[ep]; !gpu && ep != EPAuto && ep != EPCPU {
-		return nil, fail(ErrProvider, "ep %.20q: it is auto, cpu, cuda or tensorrt", ep)
+		return ep, dev, fail(ErrProvider, "ep %.20q: it is auto, cpu, cuda or tensorrt", ep)
 	}
-	dev, err := parseDevice(o.Device, ep)
+	dev, err = parseDevice(o.Device, ep)
+	return ep, dev, err
+}
+
+// open makes the session that o asks for, by the contract of Options.EP.
+func (l *Library) open(name string, o Options, make maker) (*Session, error) {
+	ep, dev, err := o.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -115,23 +121,67 @@ func (l *Library) openAuto(name string, o Options, dev device, gpu bool, make ma
 		return s, reason
 	}
 	s, err := l.openOn(name, o, EPCPU, dev, make)
-	if err == nil && o.Warn != nil {
-		o.Warn("running on the CPU beside an NVIDIA GPU: " + reason.Error())
+	if err == nil {
+		o.warn(reason)
 	}
 	return s, err
+}
+
+// warn says why auto ends on the CPU.
+func (o Options) warn(reason error) {
+	if o.Warn != nil {
+		o.Warn("running on the CPU beside an NVIDIA GPU: " + reason.Error())
+	}
+}
+
+// EPFor returns the provider that OpenFile would end on, before there is a model: cpu,
+// cuda or tensorrt. Where auto cannot have the GPU of the machine, Warn is told and the answer is
+// cpu; the caller then opens with EP cpu, and is not warned again. With the answer cuda auto can still
+// end on the CPU, for a model that CUDA does not take. Errors are ErrProvider.
+func (l *Library) EPFor(o Options) (string, error) {
+	ep, dev, err := o.parse()
+	if err != nil {
+		return "", err
+	}
+	return l.epFor(o, ep, dev, machine.NVIDIA("/").Present)
+}
+
+func (l *Library) epFor(o Options, ep string, dev device, gpu bool) (string, error) {
+	switch {
+	case ep == EPCPU, ep == EPAuto && !gpu && o.Device == "":
+		return EPCPU, nil
+	case ep != EPAuto:
+		if err := l.loads(ep, dev, gpu); err != nil {
+			return "", err
+		}
+		return ep, nil
+	}
+	err := l.loads(EPCUDA, dev, gpu)
+	switch {
+	case err == nil:
+		return EPCUDA, nil
+	case o.Device != "":
+		return "", err
+	}
+	o.warn(err)
+	return EPCPU, nil
 }
 
 // CheckEP says whether a provider can be had on this machine: nil, or an ErrProvider
 // with the reason. It loads the provider, which takes a while for one on the GPU.
 func (l *Library) CheckEP(ep string) error {
-	p, gpu := gpuProviders[ep]
-	if !gpu {
-		if ep == EPCPU {
-			return nil
-		}
-		return fail(ErrProvider, "ep %.20q: it is cpu, cuda or tensorrt", ep)
+	if _, gpu := gpuProviders[ep]; gpu {
+		return l.loads(ep, device{dla: -1}, machine.NVIDIA("/").Present)
 	}
-	if why := l.missing(p, machine.NVIDIA("/").Present); why != "" {
+	if ep == EPCPU {
+		return nil
+	}
+	return fail(ErrProvider, "ep %.20q: it is cpu, cuda or tensorrt", ep)
+}
+
+// loads says whether a provider of GPUs can be had: nil, or the reason.
+func (l *Library) loads(ep string, dev device, gpu bool) error {
+	if why := l.missing(gpuProviders[ep], gpu); why != "" {
 		return fail(ErrProvider, "%s", why)
 	}
 	so, err := ort.NewSessionOptions()
@@ -139,7 +189,7 @@ func (l *Library) CheckEP(ep string) error {
 		return fail(ErrProvider, "%s", short(err.Error()))
 	}
 	defer so.Destroy()
-	return l.appendProvider(so, ep, device{dla: -1})
+	return l.appendProvider(so, ep, dev)
 }
 
 // openOn makes a session on one provider.

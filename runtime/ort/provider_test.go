@@ -65,6 +65,53 @@ func TestCheckEP(t *testing.T) {
 	}
 }
 
+func TestEPFor(t *testing.T) {
+	l := library(t)
+	if machine.NVIDIA("/").Present {
+		t.Skip("this machine has a GPU")
+	}
+	for _, c := range []struct {
+		name, ep, device string
+		gpu              bool
+		want, fails      string
+		warns            bool
+	}{
+		{name: "the CPU", ep: "cpu", gpu: true, want: EPCPU},
+		{name: "auto without a GPU", ep: "auto", want: EPCPU},
+		{name: "the default without a GPU", want: EPCPU},
+		{name: "auto beside a GPU", ep: "auto", gpu: true, want: EPCPU, warns: true},
+		{name: "auto with a device", ep: "auto", device: "0", fails: "CUDA: "},
+		{name: "CUDA", ep: "cuda", fails: "CUDA: "},
+		{name: "TensorRT", ep: "tensorrt", gpu: true, fails: "TensorRT: "},
+		{name: "no provider", ep: "gpu", fails: "it is auto, cpu, cuda or tensorrt"},
+		{name: "no device", ep: "auto", device: "x", fails: "give a number"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var warnings []string
+			o := Options{EP: c.ep, Device: c.device, Warn: func(w string) { warnings = append(warnings, w) }}
+			ep, dev, err := o.parse()
+			if err == nil {
+				ep, err = l.epFor(o, ep, dev, c.gpu)
+			} else {
+				ep, err = l.EPFor(o)
+			}
+			if c.fails != "" {
+				if ep != "" || !errors.Is(err, ErrProvider) || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("got %q, %v", ep, err)
+				}
+			} else if ep != c.want || err != nil {
+				t.Errorf("got %q, %v", ep, err)
+			}
+			if (len(warnings) == 1) != c.warns || len(warnings) > 1 {
+				t.Errorf("warnings %q", warnings)
+			}
+		})
+	}
+	if ep, err := l.EPFor(Options{}); err != nil || ep != EPCPU {
+		t.Errorf("got %q, %v", ep, err)
+	}
+}
+
 // auto falls back on a machine with a GPU, with one warning that says why.
 func TestAutoWarns(t *testing.T) {
 	l := library(t)

@@ -73,10 +73,20 @@ type Weights struct {
 // ReadWeights takes size bytes from r. sum, if not nil, is told the bytes as they lie in
 // memory, for a hash: nothing can change them between that and their use.
 func ReadWeights(r io.Reader, size int64, sum io.Writer) (*Weights, error) {
+	return readWeights(r, size, sum, unix.MAP_PRIVATE)
+}
+
+// ReadSharedWeights is ReadWeights into shared memory: the process's RssShmem instead of
+// its RssAnon.
+func ReadSharedWeights(r io.Reader, size int64, sum io.Writer) (*Weights, error) {
+	return readWeights(r, size, sum, unix.MAP_SHARED)
+}
+
+func readWeights(r io.Reader, size int64, sum io.Writer, kind int) (*Weights, error) {
 	if size <= 0 || size > maxBytes {
 		return nil, fmt.Errorf("weights: cannot hold %d bytes", size)
 	}
-	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|kind)
 	if err != nil {
 		return nil, fmt.Errorf("weights: map %d bytes: %w", size, err)
 	}
@@ -95,7 +105,7 @@ func ReadWeights(r io.Reader, size int64, sum io.Writer) (*Weights, error) {
 	return w, nil
 }
 
-// Bytes returns the model. Writing to it ends the process.
+// Bytes returns the model, which begins at a page. Writing to it ends the process.
 func (w *Weights) Bytes() []byte { return w.mem[:w.size] }
 
 // Locked returns nil if the bytes cannot be swapped out, else why they could not be locked.
