@@ -1,5 +1,5 @@
-// Package places knows the folders that Eyas looks into: the one of pulled models and libraries, and
-// Eyas' own source tree with the fetched files of development. It creates nothing.
+// Package places knows the folders that Eyas looks into: the one of pulled models and libraries, the
+// cache, and Eyas' own source tree with the fetched files of development. It creates nothing.
 package places
 
 import (
@@ -41,13 +41,8 @@ func Here() Surroundings {
 // $XDG_DATA_HOME/eyas, else ~/.local/share/eyas. A relative EYAS_HOME counts from the working
 // directory, as a shell would read it; the specification ignores a relative XDG_DATA_HOME.
 func (s Surroundings) Home() (string, error) {
-	if dir := s.Env("EYAS_HOME"); filepath.IsAbs(dir) {
-		return filepath.Clean(dir), nil
-	} else if dir != "" {
-		if s.Wd == "" {
-			return "", errors.New("the working directory is not known: set EYAS_HOME to an absolute path")
-		}
-		return filepath.Join(s.Wd, dir), nil
+	if dir, err := s.own(); dir != "" || err != nil {
+		return dir, err
 	}
 	if dir := s.Env("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "eyas"), nil
@@ -56,6 +51,44 @@ func (s Surroundings) Home() (string, error) {
 		return filepath.Join(dir, ".local", "share", "eyas"), nil
 	}
 	return "", errors.New("no home directory is known: set EYAS_HOME to a folder for models and libraries")
+}
+
+// Cache returns the absolute path of the folder of what can be made again: cache in $EYAS_HOME, else the
+// $CACHE_DIRECTORY that systemd made for a service, else $XDG_CACHE_HOME/eyas, else ~/.cache/eyas.
+func (s Surroundings) Cache() (string, error) {
+	if dir, err := s.own(); err != nil {
+		return "", err
+	} else if dir != "" {
+		return filepath.Join(dir, "cache"), nil
+	}
+	// Programs inherit the variable from whatever service started them: only a folder that has our name is
+	// ours. The list has one entry for each CacheDirectory= of the unit.
+	for dir := range strings.SplitSeq(s.Env("CACHE_DIRECTORY"), ":") {
+		if filepath.IsAbs(dir) && filepath.Base(dir) == "eyas" {
+			return filepath.Clean(dir), nil
+		}
+	}
+	if dir := s.Env("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "eyas"), nil
+	}
+	if dir := s.Env("HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, ".cache", "eyas"), nil
+	}
+	return "", errors.New("no home directory is known: set EYAS_HOME to a folder for models and caches")
+}
+
+// own returns the absolute path of $EYAS_HOME, "" if it is not set.
+func (s Surroundings) own() (string, error) {
+	dir := s.Env("EYAS_HOME")
+	switch {
+	case dir == "":
+		return "", nil
+	case filepath.IsAbs(dir):
+		return filepath.Clean(dir), nil
+	case s.Wd == "":
+		return "", errors.New("the working directory is not known: set EYAS_HOME to an absolute path")
+	}
+	return filepath.Join(s.Wd, dir), nil
 }
 
 // SourceTree returns the root of Eyas' source tree, "" if there is none: the one that the program

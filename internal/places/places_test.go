@@ -28,6 +28,33 @@ func TestHome(t *testing.T) {
 	}
 }
 
+func TestCache(t *testing.T) {
+	const service = "/var/cache/eyas"
+	for _, c := range []struct {
+		name string
+		wd   string
+		env  map[string]string
+		want string // "" for an error
+	}{
+		{"own", "/w", map[string]string{"EYAS_HOME": "/data/", "CACHE_DIRECTORY": service, "XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/data/cache"},
+		{"own, relative", "/w/x", map[string]string{"EYAS_HOME": "../data", "HOME": "/h"}, "/w/data/cache"},
+		{"own, relative to nowhere", "", map[string]string{"EYAS_HOME": "data", "HOME": "/h"}, ""},
+		{"service", "/w", map[string]string{"CACHE_DIRECTORY": service, "XDG_CACHE_HOME": "/x", "HOME": "/h"}, service},
+		{"service with several", "/w", map[string]string{"CACHE_DIRECTORY": "/var/cache/a:" + service, "HOME": "/h"}, service},
+		{"another program's service", "/w", map[string]string{"CACHE_DIRECTORY": "/var/cache/runner", "HOME": "/h"}, "/h/.cache/eyas"},
+		{"XDG", "/w", map[string]string{"XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x/eyas"},
+		{"XDG, relative", "/w", map[string]string{"XDG_CACHE_HOME": "x", "HOME": "/h"}, "/h/.cache/eyas"},
+		{"home", "/w", map[string]string{"HOME": "/h"}, "/h/.cache/eyas"},
+		{"none", "/w", nil, ""},
+	} {
+		s := Surroundings{Wd: c.wd, Env: func(k string) string { return c.env[k] }}
+		got, err := s.Cache()
+		if (err == nil) != (c.want != "") || err == nil && got != c.want {
+			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
+	}
+}
+
 func TestSourceTree(t *testing.T) {
 	root := t.TempDir()
 	ours, other := filepath.Join(root, "ours"), filepath.Join(root, "other")
