@@ -6,21 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// grid is text in aligned columns: the first ones to the left, figures to the right.
+// grid is text in aligned columns. The asterisks behind a figure hang over, so that the figures stay aligned.
 type grid struct {
-	left int // columns that are aligned to the left
-	rows [][]string
+	align string // of each column: l to the left, else, and where there is no letter, to the right
+	rows  [][]string
 }
 
 // write writes the rows, two spaces between columns and none at the end of a line.
 func (g grid) write(b *bytes.Buffer) {
-	var widths []int
+	var widths, marks []int
 	for _, row := range g.rows {
 		for i, cell := range row {
 			if i == len(widths) {
-				widths = append(widths, 0)
+				widths, marks = append(widths, 0), append(marks, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			text := strings.TrimRight(cell, "*")
+			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+			marks[i] = max(marks[i], len(cell)-len(text))
 		}
 	}
 	for _, row := range g.rows {
@@ -29,11 +31,13 @@ func (g grid) write(b *bytes.Buffer) {
 			if i > 0 {
 				line.WriteString("  ")
 			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i < g.left {
-				line.WriteString(cell + pad)
+			text := strings.TrimRight(cell, "*")
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
+			hang := cell[len(text):] + strings.Repeat(" ", marks[i]-(len(cell)-len(text)))
+			if i < len(g.align) && g.align[i] == 'l' {
+				line.WriteString(cell + pad + hang[len(cell)-len(text):])
 			} else {
-				line.WriteString(pad + cell)
+				line.WriteString(pad + text + hang)
 			}
 		}
 		b.WriteString(strings.TrimRight(line.String(), " "))

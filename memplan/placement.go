@@ -183,15 +183,22 @@ func Ladder(rungs ...Rung) Plan {
 
 // LargestBatch returns the largest batch size such that the ladder up to it fits, 0 if none does.
 func LargestBatch(rungs []Rung, c Capacity, force Placement) int {
-	rungs = byBatch(rungs)
-	largest := 0
-	for i, rung := range rungs {
-		if plan := Ladder(rungs[:i+1]...); plan.Place(c, force) != nil {
+	return largest(byBatch(rungs), func(part []Rung) error {
+		plan := Ladder(part...)
+		return plan.Place(c, force)
+	})
+}
+
+// largest returns the batch size up to which a sorted ladder fits.
+func largest(rungs []Rung, fit func([]Rung) error) int {
+	batch := 0
+	for i, r := range rungs {
+		if fit(rungs[:i+1]) != nil {
 			break
 		}
-		largest = rung.Batch
+		batch = r.Batch
 	}
-	return largest
+	return batch
 }
 
 func byBatch(rungs []Rung) []Rung {

@@ -92,7 +92,7 @@ func (u *Usage) writeTotals(b *bytes.Buffer) {
 }
 
 func (u *Usage) grid() grid {
-	g := grid{left: 1, rows: [][]string{{""}, {"planned"}, {"measured"}}}
+	g := grid{align: "l", rows: [][]string{{""}, {"planned"}, {"measured"}}}
 	for _, r := range u.Regions {
 		measured := "-"
 		if r.Measured >= 0 {
