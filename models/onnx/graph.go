@@ -67,10 +67,16 @@ func (r *reader) graph(msg []byte) (*Graph, error) {
 	for i := range g.Initializers {
 		weights[g.Initializers[i].Name] = true
 	}
+	listed := make(map[string]bool)
 	for _, v := range inputs {
 		if !weights[v.Name] {
 			g.Inputs = append(g.Inputs, v)
+			continue
 		}
+		listed[v.Name] = true
+	}
+	for i := range g.Initializers {
+		g.Initializers[i].Listed = listed[g.Initializers[i].Name]
 	}
 	return g, nil
 }

@@ -41,8 +41,17 @@ func (m *Model) Infer(inputs map[string][]int) (map[string][]int, error) {
 }
 
 // InferAll is Infer with the types, and with what could not be inferred.
-func (m *Model) InferAll(inputs map[string][]int) (*Inference, error) {
-	s := &inferrer{model: m, vals: make(map[string]*value), declared: make(map[string]ValueInfo), budget: foldBudget}
+func (m *Model) InferAll(inputs map[string][]int) (*Inference, error) { return m.infer(inputs, false) }
+
+// InferLargest is InferAll for the planning of memory: a dimension that depends on data is as large as
+// it can become, where the operator has a bound (the boxes that NonMaxSuppression may keep, all elements
+// for NonZero, Unique and Compress).
+func (m *Model) InferLargest(inputs map[string][]int) (*Inference, error) {
+	return m.infer(inputs, true)
+}
+
+func (m *Model) infer(inputs map[string][]int, largest bool) (*Inference, error) {
+	s := &inferrer{model: m, vals: make(map[string]*value), declared: make(map[string]ValueInfo), budget: foldBudget, largest: largest}
 	if err := s.inputs(inputs); err != nil {
 		return nil, err
 	}
@@ -76,7 +85,8 @@ type inferrer struct {
 	vals     map[string]*value
 	declared map[string]ValueInfo // what the exporter noted on the outputs of graphs
 	missing  []string
-	budget   int // elements that may still be folded
+	budget   int  // elements that may still be folded
+	largest  bool // what depends on data is as large as it can become
 }
 
 // inputs sets the values of the graph's inputs.

@@ -116,7 +116,15 @@ func topK(c *call) error {
 
 // nonMaxSuppression gives (batch, class, box) for each box that stays: how many depends on data.
 func nonMaxSuppression(c *call) error {
-	c.set(0, tensor.Int64, []int{-1, 3})
+	n := -1
+	if boxes, scores := c.in(0).shape, c.in(1).shape; c.s.largest && len(boxes) == 3 && len(scores) == 3 {
+		keep := boxes[1]
+		if limit, ok := c.constInts(2); ok && len(limit) == 1 {
+			keep = min(keep, max(limit[0], 0))
+		}
+		n = product([]int{scores[0], scores[1], keep})
+	}
+	c.set(0, tensor.Int64, []int{n, 3})
 	return nil
 }
 
@@ -127,9 +135,12 @@ func nonZero(c *call) error {
 	if v.shape == nil {
 		return nil
 	}
-	n := -1
+	n, known := -1, false
+	if c.s.largest {
+		n = product(v.shape)
+	}
 	if e := c.elems(0); e != nil && c.s.spend(len(e)) && !slices.ContainsFunc(e, math.IsNaN) {
-		n = 0
+		n, known = 0, true
 		for _, x := range e {
 			if x != 0 {
 				n++
@@ -137,7 +148,7 @@ func nonZero(c *call) error {
 		}
 	}
 	c.set(0, tensor.Int64, []int{len(v.shape), n})
-	if n >= 0 && len(v.shape) == 1 && len(c.out) > 0 && c.s.spend(n) {
+	if known && len(v.shape) == 1 && len(c.out) > 0 && c.s.spend(n) {
 		list := make([]float64, 0, n)
 		for i, x := range c.elems(0) {
 			if x != 0 {
@@ -152,16 +163,23 @@ func nonZero(c *call) error {
 // pickSome is for operators whose output is a list of unknown length: Unique, Compress.
 func pickSome(c *call) error {
 	v := c.in(0)
-	shape := []int{-1}
+	n := -1
+	if c.s.largest && v.shape != nil {
+		n = product(v.shape)
+	}
+	shape := []int{n}
 	if a := c.Attr("axis"); a != nil {
 		shape = slices.Clone(v.shape)
 		if d, ok := axis(int(a.I), len(shape)); ok {
-			shape[d] = -1
+			if n = -1; c.s.largest {
+				n = shape[d]
+			}
+			shape[d] = n
 		}
 	}
 	c.set(0, v.typ, shape)
 	for i := 1; i < len(c.out); i++ {
-		c.set(i, tensor.Int64, []int{-1})
+		c.set(i, tensor.Int64, []int{n})
 	}
 	return nil
 }

@@ -21,6 +21,10 @@ type Initializer struct {
 	Dims     []int     // product checked against what the file holds; empty is a scalar
 	External *External // nil when the data lies in the model's file
 
+	// Listed says that the file names the tensor among its inputs too. From IR 4 on that means that a run
+	// may feed another value, so that engines cannot count on this one; older files list all of them.
+	Listed bool
+
 	raw []byte // raw_data; nil when the data is in a typed field
 	msg []byte // the whole TensorProto: typed fields are read from it on demand
 }

@@ -1,0 +1,144 @@
+package estimate
+
+import (
+	"slices"
+
+	"github.com/eyas-edge/eyas/internal/tensor"
+)
+
+const (
+	contrib = "com.microsoft."
+	blocked = "com.microsoft.nchwc."
+)
+
+// views give their first input's memory another shape.
+var views = map[string]bool{"Reshape": true, "Squeeze": true, "Unsqueeze": true, "Flatten": true, "Identity": true}
+
+// inPlace are operators whose first output may take over the memory of the first input when nobody else needs
+// it. Arithmetic is not among them.
+var inPlace = map[string]bool{
+	"Cast": true, "Relu": true, "LeakyRelu": true, "Sigmoid": true, "HardSigmoid": true, "Tanh": true, "Elu": true, "Selu": true,
+	"Celu": true, "Softplus": true, "Softsign": true, "ThresholdedRelu": true, "ScatterND": true, "ScatterElements": true,
+}
+
+// overwritten returns the input whose memory output i of the node may take over, nil if there is none.
+func (n *node) overwritten(i int) *value {
+	switch {
+	case i > 0:
+		return nil
+	case n.sum:
+		return n.in[len(n.in)-1]
+	case inPlace[n.op]:
+		return n.in[0]
+	}
+	return nil
+}
+
+// scratch returns the sizes of the blocks that the node takes for itself while it runs.
+func (n *node) scratch(g *graph, cpu CPU) []int64 {
+	switch n.op {
+	case "ConvInteger":
+		return []int64{n.expanded(0, 1)}
+	case "QLinearConv", contrib + "QLinearConv":
+		y := n.out[0]
+		return []int64{4 * perSample(y), n.expanded(0, 3)}
+	case "Conv", contrib + "FusedConv":
+		return []int64{4 * n.convScratch(cpu)}
+	case "ConvTranspose":
+		return []int64{4 * n.transposedScratch()}
+	case "Softmax":
+		// The kernel works on the last axis; it moves another one there and back.
+		if x := n.out[0]; g.opset >= 13 && n.src != nil && !lastAxis(n.src.Int("axis", -1), len(x.shape)) {
+			return []int64{x.size(), x.size()}
+		}
+	case contrib + "DynamicQuantizeMatMul":
+		return []int64{max(int64(tensor.Elements(n.in[0].shape)), 0)}
+	}
+	return nil
+}
+
+func lastAxis(axis int64, rank int) bool { return axis == -1 || axis == int64(rank-1) }
+
+// perSample returns the elements of one sample of a batch, 0 if they are not known.
+func perSample(v *value) int64 {
+	if len(v.shape) < 2 {
+		return 0
+	}
+	return int64(max(tensor.Elements(v.shape[1:]), 0))
+}
+
+// window is the geometry of a convolution.
+type window struct {
+	filters, depth, kernel int64 // filters and input channels of one group, elements of the kernel
+	image                  int64 // elements of an output channel
+	pointwise              bool  // kernel 1, stride 1, no padding: a plain matrix product
+}
+
+// window returns the geometry of the convolution whose filters are input w; false if it is not known.
+func (n *node) window(w int) (window, bool) {
+	f, y := n.input(w), n.out[0]
+	if f == nil || n.src == nil || len(f.shape) < 3 || len(y.shape) != len(f.shape) {
+		return window{}, false
+	}
+	group := max(n.src.Int("group", 1), 1)
+	c := window{
+		filters: int64(f.shape[0]) / group, depth: int64(f.shape[1]),
+		kernel: int64(tensor.Elements(f.shape[2:])), image: int64(tensor.Elements(y.shape[2:])),
+	}
+	other := func(list []int64, plain int64) bool {
+		return slices.ContainsFunc(list, func(v int64) bool { return v != plain })
+	}
+	auto := n.src.String("auto_pad", "NOTSET")
+	c.pointwise = c.kernel == 1 && !other(n.src.Ints("strides"), 1) &&
+		(auto == "SAME_UPPER" || auto == "SAME_LOWER" || auto == "VALID" || !other(n.src.Ints("pads"), 0))
+	return c, c.kernel > 0 && c.image > 0
+}
+
+// expanded returns the bytes of the input with every window laid out as a column (im2col), as the int8
+// convolutions have it for one image; 0 where the input does as it is.
+func (n *node) expanded(_, w int) int64 {
+	c, ok := n.window(w)
+	if !ok || c.pointwise {
+		return 0
+	}
+	return c.depth * c.kernel * c.image
+}
+
+// Limits of MLAS' float convolution: a thread expands as much as its matrix product takes at once, and
+// gets at least so many multiply-adds.
+const (
+	segment     = 128 * 128
+	threadWork  = 64 * 1024
+	threadAlign = 16
+)
+
+// convScratch returns the floats that a float convolution expands its input to.
+func (n *node) convScratch(cpu CPU) int64 {
+	c, ok := n.window(1)
+	switch {
+	case !ok || c.pointwise:
+		return 0
+	case c.filters > c.image:
+		return c.depth * c.kernel * c.image
+	}
+	work := float64(c.filters) * float64(c.image) * float64(c.depth*c.kernel)
+	threads := int64(min(work/threadWork+1, float64(cpu.Threads)))
+	if stride := (c.image + threads - 1) / threads; threads > 1 {
+		stride = (stride + threadAlign - 1) / threadAlign * threadAlign
+		if stride >= c.image {
+			threads = 1
+		} else if stride*(threads-1) >= c.image {
+			threads--
+		}
+	}
+	return threads * segment
+}
+
+// transposedScratch returns the floats of the columns that a transposed convolution adds up.
+func (n *node) transposedScratch() int64 {
+	x, w := n.in[0], n.input(1)
+	if w == nil || n.src == nil || len(w.shape) < 3 || len(x.shape) != len(w.shape) {
+		return 0
+	}
+	return int64(max(tensor.Elements(w.shape[1:]), 0)) * int64(max(tensor.Elements(x.shape[2:]), 0))
+}

@@ -1,0 +1,4 @@
+package estimate
+
+// quantize fuses quantised operators.
+func (g *graph) quantize() {}
