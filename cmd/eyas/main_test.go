@@ -27,6 +27,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == benchChild { // a child has no environment of ours
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	switch os.Getenv(actAs) {
 	case "eyas":
 		code := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	eyas "github.com/eyas-edge/eyas/runtime"
+	"github.com/eyas-edge/eyas/runtime/bench"
+)
+
+type benchCmd struct {
+	JSON    bool     `name:"json" help:"One JSON document."`
+	Suite   []string `placeholder:"NAME" help:"What to measure: memory (the default), soak; latency, start, policies, contention and placement are not yet in this version."`
+	Compare string   `placeholder:"A.json" help:"Print the figures of two reports side by side: --compare A.json B.json."`
+	Config  string   `short:"c" placeholder:"FILE" help:"Configuration file; flags win over it."`
+	Model   []string `short:"m" sep:"none" placeholder:"MODEL" help:"As MODEL."`
+	identityFlags
+	engineFlags
+	memoryFlags
+	Frames    int      `group:"time" placeholder:"N" help:"Runs in the steady state (default: what fits into the duration)."`
+	Duration  span     `group:"time" placeholder:"4s" help:"About how long each timed part takes for one model (soak: 1m)."`
+	LogFormat string   `group:"out" enum:"text,json" default:"text" help:"text or json."`
+	Quiet     bool     `short:"q" group:"out" help:"Only errors on standard error."`
+	Models    []string `arg:"" optional:"" name:"model" help:"An .onnx file or a pulled model; repeats. It defaults to face. With --compare the other report."`
+}
+
+func (c *benchCmd) Run(e *env) error {
+	e.setLog(c.LogFormat, c.Quiet)
+	if c.Compare != "" {
+		return c.compare(e)
+	}
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	report, err := bench.Run(e.ctx, bench.Options{
+		Config: cfg, Suites: c.Suite, Runs: c.Frames, Duration: time.Duration(c.Duration),
+		Self:     []string{self, benchChild},
+		Progress: func(text string) { e.log.Info("bench: " + text) },
+	})
+	if sig := e.signals.received(); sig != 0 {
+		return exitError{128 + int(sig), "bench: stopped before the end: no figures"}
+	}
+	if err != nil {
+		return err
+	}
+	return c.print(e, report)
+}
+
+// config returns what is measured: the file's models unless others are named, the flags over the file.
+func (c *benchCmd) config() (cfg eyas.Config, err error) {
+	if c.Config != "" {
+		if cfg, err = eyas.LoadConfig(c.Config); err != nil {
+			return cfg, err
+		}
+	}
+	named := append(c.Models, c.Model...)
+	if len(named) == 0 && len(cfg.Models) == 0 {
+		named = []string{"face"}
+	}
+	if len(named) > 0 {
+		cfg.Models = nil
+	}
+	for _, path := range named {
+		addModel(&cfg, path)
+	}
+	for key, m := range cfg.Models {
+		c.identityFlags.apply(&m)
+		cfg.Models[key] = m
+	}
+	c.engineFlags.apply(&cfg)
+	c.memoryFlags.apply(&cfg)
+	return cfg, nil
+}
+
+func (c *benchCmd) compare(e *env) error {
+	if len(c.Models) != 1 {
+		return exitError{exitUsage, "bench: --compare takes two reports: --compare A.json B.json"}
+	}
+	a, err := bench.ReadReport(c.Compare)
+	if err != nil {
+		return exitError{exitUsage, "bench: " + err.Error()}
+	}
+	b, err := bench.ReadReport(c.Models[0])
+	if err != nil {
+		return exitError{exitUsage, "bench: " + err.Error()}
+	}
+	return c.print(e, bench.Compare(a, b))
+}
+
+func (c *benchCmd) print(e *env, what interface {
+	Text(io.Writer) error
+	JSON(io.Writer) error
+}) error {
+	if c.JSON {
+		return what.JSON(e.stdout)
+	}
+	return what.Text(e.stdout)
+}
+
+// benchChild is the hidden command that a measurement runs in a process of its own.
+const benchChild = "bench-child"
+
+type benchChildCmd struct{}
+
+func (*benchChildCmd) Run(e *env) error { return bench.Child(e.ctx, e.stdin, e.stdout) }

@@ -1,0 +1,263 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/internal/tensor"
+	"github.com/eyas-edge/eyas/models"
+	"github.com/eyas-edge/eyas/models/prep"
+	eyas "github.com/eyas-edge/eyas/runtime"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// runner is a model at one batch size, ready to run.
+type runner interface {
+	Run() error
+	Input() []byte             // of the pictures
+	Outputs() []*tensor.Tensor // of the last run
+	Close() error
+}
+
+// candidate is models that are open in one of the two ways.
+type candidate interface {
+	runner(key string, batch int) (runner, error)
+	counts() Requests // of all runs so far
+	Close() error
+}
+
+// setup is what a child has before anything is open: the library, and what the models are.
+type setup struct {
+	cfg    eyas.Config
+	lib    *ort.Library
+	models map[string]*models.Model
+	cache  string
+}
+
+func load(cfg eyas.Config, cache string) (*setup, error) {
+	lib, err := ort.Load(cfg.ORT)
+	if err != nil {
+		return nil, kind{err, eyas.ErrLibrary}
+	}
+	s := &setup{cfg: cfg, lib: lib, models: map[string]*models.Model{}, cache: cache}
+	for key, m := range cfg.Models {
+		if s.models[key], err = eyas.Inspect(m); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// only returns the setup with one of its models.
+func (s *setup) only(key string) *setup {
+	one := *s
+	one.cfg.Models = map[string]eyas.ModelConfig{key: s.cfg.Models[key]}
+	one.models = map[string]*models.Model{key: s.models[key]}
+	return &one
+}
+
+func (s *setup) ladder(key string) []int { return ladder(s.cfg.Batch, s.models[key].Input.Batch) }
+
+// options are the same for both candidates. Where they stand in one process, or models take turns, a pool that spins
+// while it is idle would slow the one whose turn it is.
+func (s *setup) options() ort.Options {
+	return ort.Options{EP: s.cfg.EP, Device: s.cfg.Device, Threads: s.threads(), ForceSpinningStop: len(s.models) > 1}
+}
+
+func (s *setup) threads() int {
+	if s.cfg.Threads > 0 {
+		return s.cfg.Threads
+	}
+	return machine.CPUs()
+}
+
+// open opens the models as one of the candidates.
+func (s *setup) open(ctx context.Context, name string, o ort.Options) (candidate, error) {
+	switch name {
+	case standard:
+		return openStandard(s, o)
+	case planned:
+		return openPlanned(ctx, s, o)
+	}
+	return nil, fmt.Errorf("candidate %q is not known", name)
+}
+
+// plain is the models as most programs run them: sessions with the library's allocator and its memory pattern, the
+// outputs allocated in each run, the inputs as each batch needs them.
+type plain struct {
+	setup    *setup
+	sessions map[string]*ort.Session
+}
+
+func openStandard(s *setup, o ort.Options) (candidate, error) {
+	p := &plain{setup: s, sessions: map[string]*ort.Session{}}
+	for _, key := range sortedKeys(s.models) {
+		session, err := s.lib.OpenFile(s.models[key].Path, o)
+		if err != nil {
+			return nil, errors.Join(fromEngine(err), p.Close())
+		}
+		p.sessions[key] = session
+	}
+	return p, nil
+}
+
+// fromEngine gives an error of runtime/ort the kind that it has for users.
+func fromEngine(err error) error {
+	for from, to := range map[error]error{ort.ErrModel: eyas.ErrModel, ort.ErrProvider: eyas.ErrProvider, ort.ErrLibrary: eyas.ErrLibrary} {
+		if errors.Is(err, from) {
+			return kind{err, to}
+		}
+	}
+	return err
+}
+
+func (p *plain) counts() Requests { return Requests{} } // the library does not say
+
+func (p *plain) Close() error {
+	var err error
+	for _, s := range p.sessions {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
+func (p *plain) runner(key string, batch int) (runner, error) {
+	r := &bound{image: p.setup.models[key].Input.Index}
+	if err := r.inputs(p.setup.models[key], p.sessions[key], batch); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	var err error
+	if r.Binding, err = p.sessions[key].Bind(r.in, nil); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// bound is a binding with tensors of its own.
+type bound struct {
+	*ort.Binding
+	in    []*tensor.Tensor
+	image int // the pictures, among in
+}
+
+func (r *bound) Input() []byte { return r.in[r.image].Data }
+
+func (r *bound) Close() error {
+	var err error
+	if r.Binding != nil {
+		err = r.Binding.Close()
+	}
+	for _, t := range r.in {
+		err = errors.Join(err, ort.FreeTensor(t))
+	}
+	return err
+}
+
+// inputs makes the input tensors.
+func (r *bound) inputs(m *models.Model, session *ort.Session, batch int) error {
+	shapes := m.InputShapes(batch, m.H, m.W)
+	for i, info := range session.Inputs() {
+		shape, ok := shapes[info.Name]
+		if !ok {
+			return fmt.Errorf("model %s: input %s is neither the picture nor its size", m.Name, info)
+		}
+		t, err := ort.NewTensor(info.Name, info.Type, shape...)
+		if err != nil {
+			return err
+		}
+		r.in = append(r.in, t)
+		if i == m.SizeInput {
+			fillSize(m, t)
+		}
+	}
+	return nil
+}
+
+// fillSize writes the input's own width and height for each picture.
+func fillSize(m *models.Model, t *tensor.Tensor) {
+	for i := range t.Len() {
+		side := m.W
+		if i%2 == 1 {
+			side = m.H
+		}
+		if wide := t.Int64s(); wide != nil {
+			wide[i] = int64(side)
+		} else if narrow := t.Int32s(); narrow != nil {
+			narrow[i] = int32(side)
+		} else if real := t.Float32s(); real != nil {
+			real[i] = float32(side)
+		}
+	}
+}
+
+// fill puts the same picture into each place of a batch: shapes and colours of a street in which detectors see a
+// little, without a file.
+func fill(m *models.Model, batch int, data []byte) error {
+	const w, h = 640, 480
+	pix := make([]byte, 0, 3*w*h)
+	for y := range h {
+		for x := range w {
+			block := byte((x/40*7 + y/60*13) % 11 * 12)
+			pix = append(pix, byte(x*120/w)+block, byte(y*120/h)+block, byte((x^y)&63)+block)
+		}
+	}
+	f, err := frame.New(frame.RGB24, w, h, []frame.Plane{{Data: pix, Stride: 3 * w}}, time.Time{}, nil)
+	if err != nil {
+		return err
+	}
+	t := &tensor.Tensor{Name: m.Input.Name, Type: m.Input.Type, Shape: m.InputShape(batch, m.H, m.W), Data: data}
+	if err := t.Check(); err != nil {
+		return err
+	}
+	filler, err := prep.NewFiller(m.Recipe, m.W, m.H)
+	if err != nil {
+		return err
+	}
+	for i := range batch {
+		if _, err := filler.Fill(t, i, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready returns a runner with a picture in its input that has run twice: in a first run a session allocates what it
+// keeps, and traces its memory pattern.
+func (s *setup) ready(c candidate, key string, batch int) (runner, error) {
+	r, err := c.runner(key, batch)
+	if err != nil {
+		return nil, err
+	}
+	if err = fill(s.models[key], batch, r.Input()); err == nil {
+		err = errors.Join(r.Run(), r.Run())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("model %s at batch %d: %w", key, batch, err), r.Close())
+	}
+	return r, nil
+}
+
+// same says where the outputs of two runners differ.
+func same(key string, batch int, a, b runner) error {
+	x, y := a.Outputs(), b.Outputs()
+	if len(x) != len(y) {
+		return fmt.Errorf("model %s at batch %d: %d outputs by default, %d planned", key, batch, len(x), len(y))
+	}
+	for i := range x {
+		if !slices.Equal(x[i].Shape, y[i].Shape) {
+			return fmt.Errorf("model %s at batch %d: output %s is %v by default and %v planned", key, batch, x[i].Name, x[i].Shape, y[i].Shape)
+		}
+		for at := range x[i].Data {
+			if x[i].Data[at] != y[i].Data[at] {
+				return fmt.Errorf("model %s at batch %d: output %s differs between default and planned memory from byte %d on: this is a bug, please report it",
+					key, batch, x[i].Name, at)
+			}
+		}
+	}
+	return nil
+}

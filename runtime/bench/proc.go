@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Status is what the kernel says of a process's memory: VmRSS and its parts, in bytes.
+type Status struct {
+	Resident int64 `json:"resident_bytes"`
+	Anon     int64 `json:"anon_bytes"`
+	File     int64 `json:"file_bytes"`
+	Shmem    int64 `json:"shmem_bytes"`
+	Locked   int64 `json:"locked_bytes"`
+}
+
+// status reads the memory of this process, once Go has given back what it does not use.
+func status() (Status, error) {
+	goruntime.GC() // twice: what the first leaves to finalizers and to the sweep
+	goruntime.GC()
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return Status{}, err
+	}
+	return parseStatus(string(text))
+}
+
+func parseStatus(text string) (s Status, err error) {
+	fields := map[string]*int64{
+		"VmRSS": &s.Resident, "RssAnon": &s.Anon, "RssFile": &s.File, "RssShmem": &s.Shmem, "VmLck": &s.Locked,
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(line, ":")
+		to, ok := fields[name]
+		if !ok {
+			continue
+		}
+		if *to, err = kilobytes(value); err != nil {
+			return s, fmt.Errorf("/proc/self/status: %s: %w", name, err)
+		}
+		delete(fields, name)
+	}
+	if len(fields) > 0 {
+		return s, fmt.Errorf("/proc/self/status: %s is missing", strings.Join(sortedKeys(fields), ", "))
+	}
+	return s, nil
+}
+
+// kilobytes reads "  123 kB" as bytes.
+func kilobytes(text string) (int64, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "kB")), 10, 50)
+	return int64(n) << 10, err
+}
+
+// locked sums up the mappings that are locked: their bytes, and those of them that are present.
+func locked() (bytes, present int64, err error) {
+	text, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		return 0, 0, err
+	}
+	return parseLocked(string(text))
+}
+
+func parseLocked(text string) (bytes, present int64, err error) {
+	var size, rss int64
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(line, ":")
+		switch name {
+		case "Size":
+			size, err = kilobytes(value)
+		case "Rss":
+			rss, err = kilobytes(value)
+		case "VmFlags": // the last line of a mapping
+			if strings.Contains(value+" ", " lo ") || strings.HasSuffix(strings.TrimSpace(value), " lo") {
+				bytes += size
+				present += rss
+			}
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("/proc/self/smaps: %s: %w", name, err)
+		}
+	}
+	return bytes, present, nil
+}
+
+// faults returns the page faults of this process so far.
+func faults() (int64, error) {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0, err
+	}
+	return u.Minflt + u.Majflt, nil
+}
+
+// rssReader reads the resident memory over and over without allocating. The kernel's exact sum is taken: the figures in
+// status and statm are off by up to some dozens of pages.
+type rssReader struct {
+	f   *os.File
+	fd  int
+	buf [4096]byte
+}
+
+func newRSSReader() (*rssReader, error) {
+	f, err := os.Open("/proc/self/smaps_rollup")
+	if err != nil {
+		return nil, err
+	}
+	r := &rssReader{f: f, fd: int(f.Fd())}
+	return r, nil
+}
+
+var rssField = []byte("\nRss:")
+
+// bytes returns the resident memory, 0 if it cannot be read.
+func (r *rssReader) bytes() int64 {
+	n, err := unix.Pread(r.fd, r.buf[:], 0)
+	if err != nil {
+		return 0
+	}
+	return rollup(r.buf[:max(n, 0)])
+}
+
+// rollup finds the line "Rss: 123 kB".
+func rollup(text []byte) int64 {
+	at := bytes.Index(text, rssField)
+	if at < 0 {
+		return 0
+	}
+	var n int64
+	for _, c := range text[at+len(rssField):] {
+		switch {
+		case c >= '0' && c <= '9' && n < 1<<40:
+			n = 10*n + int64(c-'0')
+		case c != ' ' || n > 0:
+			return n << 10
+		}
+	}
+	return 0 // cut off
+}
+
+func (r *rssReader) close() { r.f.Close() }

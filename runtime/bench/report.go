@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"context"
+
+	"github.com/eyas-edge/eyas/internal/machine"
+)
+
+// ReportVersion is the version of the report's format, and of what parent and child say to each other.
+const ReportVersion = 1
+
+// Report is what `eyas bench --json` prints. Sizes are bytes, times milliseconds; what was not measured is absent.
+type Report struct {
+	Version int         `json:"version"`
+	Suites  []string    `json:"suites"`
+	Machine Machine     `json:"machine"`
+	Engine  Engine      `json:"engine"`
+	Models  []ModelInfo `json:"models"`
+	Libc    string      `json:"libc"` // whether the C library's allocations were counted, and why not
+
+	Resident *Resident `json:"resident,omitempty"`
+	Time     []Time    `json:"time,omitempty"`
+	Steady   []Steady  `json:"steady,omitempty"`
+	Start    []Start   `json:"start,omitempty"`
+	Soak     []Steady  `json:"soak,omitempty"`
+}
+
+// Machine is where it was measured.
+type Machine struct {
+	OS       string   `json:"os"`
+	Arch     string   `json:"arch"`
+	Kernel   string   `json:"kernel"`
+	Board    string   `json:"board,omitempty"`
+	CPU      string   `json:"cpu"`
+	Features []string `json:"features"`
+	CPUs     int      `json:"cpus"`
+	Memory   uint64   `json:"memory_bytes"`
+}
+
+// Engine is what ran the models.
+type Engine struct {
+	ONNXRuntime string `json:"onnxruntime"` // version
+	Library     string `json:"library"`     // path
+	EP          string `json:"ep"`
+	Threads     int    `json:"threads"`
+}
+
+// ModelInfo is a model with the batch sizes that were run.
+type ModelInfo struct {
+	Key     string `json:"model"`
+	Path    string `json:"path"`
+	Batches []int  `json:"batches"`
+}
+
+// Resident compares the memory of two processes that ran all models and batch sizes.
+type Resident struct {
+	Default Usage   `json:"default"`
+	Planned Usage   `json:"planned"`
+	Ratio   float64 `json:"ratio"` // of what lies above idle, planned / default
+}
+
+// Usage is the memory of one process.
+type Usage struct {
+	Idle  Status `json:"idle"`        // the library is loaded, nothing is open
+	After Status `json:"after"`       // all models have run, the tensors of the last run still there
+	Above int64  `json:"above_bytes"` // resident after, less resident idle
+}
+
+// Time compares the run time of one model at one batch size, both candidates alternating in one process.
+type Time struct {
+	Model    string  `json:"model"`
+	Batch    int     `json:"batch"`
+	Rounds   int     `json:"rounds"`
+	Runs     int     `json:"runs"` // of each candidate in a round
+	Default  Latency `json:"default"`
+	Planned  Latency `json:"planned"`
+	RatioP50 float64 `json:"ratio_p50"` // planned / default, the median of the rounds' ratios
+	RatioP99 float64 `json:"ratio_p99"`
+}
+
+// Latency is of one candidate; each figure is the median of the rounds' figures.
+type Latency struct {
+	P50 float64 `json:"p50_ms"`
+	P99 float64 `json:"p99_ms"`
+	// Alternating is the p50 where the batch sizes of the ladder take turns, against P50 of the same round; 0 where
+	// there is one size.
+	Alternating float64 `json:"alternating,omitempty"`
+}
+
+// Steady is one candidate that ran one model again and again.
+type Steady struct {
+	Model     string `json:"model"`
+	Candidate string `json:"candidate"` // default or planned
+	Batch     int    `json:"batch"`
+	Runs      int    `json:"runs"`
+
+	Requests      *Requests  `json:"requests,omitempty"` // of all runs; planned only: the library does not say
+	GoAllocations uint64     `json:"go_allocations"`     // of all runs
+	Libc          *LibcCount `json:"libc,omitempty"`
+	FaultsPerRun  float64    `json:"page_faults_per_run"`
+	Regions       *Pages     `json:"regions,omitempty"` // planned only
+	// SlopeKiB is how much the resident memory grows in 1,000 runs, in KiB, by least squares after the first twentieth
+	// of the runs. Little can be said after few runs.
+	SlopeKiB float64 `json:"rss_slope_kib_per_1000_runs"`
+	Resident int64   `json:"resident_bytes"` // at the end
+}
+
+// Requests says where the memory of the runs' tensors came from.
+type Requests struct {
+	Arena int64 `json:"arena"`
+	Spill int64 `json:"spill"`
+	Heap  int64 `json:"heap"`
+}
+
+// LibcCount is the allocations of the C library in one run.
+type LibcCount struct {
+	Least    uint64  `json:"least"`
+	Median   float64 `json:"median"`
+	Most     uint64  `json:"most"`
+	Constant bool    `json:"constant"` // least equals most
+	Leaked   int64   `json:"leaked"`   // allocations less frees, over all runs
+}
+
+// Pages is the locked memory of the process.
+type Pages struct {
+	Bytes  int64 `json:"bytes"`
+	Before int64 `json:"present_before_bytes"`
+	After  int64 `json:"present_after_bytes"`
+}
+
+// Start is the time until a model can run: the model's file is read, its session made and its tensors bound.
+type Start struct {
+	Model   string  `json:"model"`
+	Default float64 `json:"default_ms"`        // a plain session
+	Cold    float64 `json:"cold_ms"`           // planned, with nothing in the cache
+	Warm    float64 `json:"warm_ms,omitempty"` // with everything in it; median
+	Ratio   float64 `json:"ratio,omitempty"`   // warm / cold
+}
+
+// facts fills in where and with what it is measured.
+func (b *bench) facts(ctx context.Context) error {
+	system, cpu := machine.ReadSystem("/"), machine.ReadCPU("/")
+	b.report.Machine = Machine{
+		OS: system.OS, Arch: system.Arch, Kernel: system.Kernel, Board: system.Board,
+		CPU: cpu.Model, Features: cpu.Features, CPUs: cpu.Allowed, Memory: machine.ReadMemory("/").Total,
+	}
+	rep, err := b.ask(ctx, request{Job: jobFacts})
+	if err != nil {
+		return err
+	}
+	b.report.Engine = *rep.Facts
+	return nil
+}

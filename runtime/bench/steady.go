@@ -1,0 +1,199 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	goruntime "runtime"
+	"slices"
+	"time"
+)
+
+const (
+	warmRuns    = 10
+	mostSteady  = 1 << 22 // runs: four bytes are kept of each
+	mostSamples = 400     // of the resident memory
+)
+
+// steady runs one candidate of one model again and again and counts what that takes. Nothing of the loop itself
+// allocates.
+func (q request) steady(ctx context.Context, s *setup) (reply, error) {
+	s = s.only(q.Model)
+	c, err := s.open(ctx, q.Candidate, s.options())
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := s.steadyRunner(ctx, c, q)
+	return reply{Steady: r}, errors.Join(err, c.Close())
+}
+
+func (s *setup) steadyRunner(ctx context.Context, c candidate, q request) (*Steady, error) {
+	batch := s.ladder(q.Model)[0]
+	r, err := s.ready(c, q.Model, batch)
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLoop(r, q)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	result, err := l.measure(ctx, c)
+	if err = errors.Join(err, l.close(), r.Close()); err != nil {
+		return nil, err
+	}
+	result.Model, result.Candidate, result.Batch = q.Model, q.Candidate, batch
+	return result, nil
+}
+
+// loop is the runs of a steady state with what is written down on the way.
+type loop struct {
+	runner runner
+	rss    *rssReader
+	libc   libcCounts
+	runs   int       // at most
+	until  time.Time // zero: no limit
+	every  int       // runs between two samples of the resident memory
+	allocs []uint32  // of the C library, by run
+	at     []float64 // of the samples: runs
+	kib    []float64 // and resident memory
+}
+
+// newLoop measures a few runs to know how many fit into the duration.
+func newLoop(r runner, q request) (*loop, error) {
+	start := time.Now()
+	for range warmRuns {
+		if err := r.Run(); err != nil {
+			return nil, err
+		}
+	}
+	l := &loop{runner: r, runs: min(q.Runs, mostSteady)}
+	if l.runs == 0 {
+		each := max(time.Since(start)/warmRuns, 1)
+		l.runs = min(max(int(q.Duration/each), warmRuns), mostSteady)
+	}
+	if q.Duration > 0 {
+		l.until = time.Now().Add(2 * q.Duration) // other work on this machine may slow it down
+		if q.Runs > 0 {
+			l.until = time.Now().Add(q.Duration)
+		}
+	}
+	l.every = max(l.runs/mostSamples, 1)
+	l.allocs = touched[uint32](l.runs)
+	l.at, l.kib = touched[float64](mostSamples * 2)[:0], touched[float64](mostSamples * 2)[:0]
+	var err error
+	if l.rss, err = newRSSReader(); err != nil {
+		return nil, err
+	}
+	if l.libc, err = openCounts(q.Counts); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
+}
+
+// touched returns a slice whose pages are all there: their first use is not to count as a fault of a run.
+func touched[T uint32 | float64](n int) []T {
+	s := make([]T, n)
+	for i := range s {
+		s[i] = 1
+	}
+	return s
+}
+
+func (l *loop) close() error {
+	l.rss.close()
+	return l.libc.close()
+}
+
+// tally is the counters of the process that only grow; taking it allocates nothing that it counts.
+type tally struct {
+	mallocs  uint64 // of Go
+	libcLeft int64  // allocations less frees
+	faults   int64
+}
+
+func (l *loop) tally() (t tally, err error) {
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	t.mallocs = m.Mallocs
+	t.libcLeft = int64(l.libc.allocations() - l.libc.frees())
+	t.faults, err = faults()
+	return t, err
+}
+
+// measure runs the loop. What takes memory to read is read outside of the two tallies.
+func (l *loop) measure(ctx context.Context, c candidate) (*Steady, error) {
+	goruntime.GC()
+	goruntime.GC()
+	if _, err := l.tally(); err != nil { // once for nothing: it sets up what it needs
+		return nil, err
+	}
+	requests := c.counts()
+	size, present, err := locked()
+	if err != nil {
+		return nil, err
+	}
+	before, err := l.tally()
+	if err != nil {
+		return nil, err
+	}
+	runs, err := l.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, err := l.tally()
+	if err != nil {
+		return nil, err
+	}
+	s := &Steady{
+		Runs: runs, Resident: l.rss.bytes(),
+		GoAllocations: after.mallocs - before.mallocs,
+		FaultsPerRun:  float64(after.faults-before.faults) / float64(runs),
+	}
+	if l.libc.page != nil {
+		s.Libc = l.libcCount(runs, after.libcLeft-before.libcLeft)
+	}
+	skip := len(l.at) / 20
+	s.SlopeKiB = 1000 * slope(l.at[skip:], l.kib[skip:])
+	if d := c.counts().less(requests); d != (Requests{}) {
+		s.Requests = &d
+	}
+	if size > 0 {
+		s.Regions = &Pages{Bytes: size, Before: present}
+		_, s.Regions.After, err = locked()
+	}
+	return s, err
+}
+
+// run returns how many runs were made.
+func (l *loop) run(ctx context.Context) (int, error) {
+	for i := range l.runs {
+		before := l.libc.allocations()
+		if err := l.runner.Run(); err != nil {
+			return i, err
+		}
+		l.allocs[i] = uint32(l.libc.allocations() - before)
+		if i%l.every == 0 {
+			l.at = append(l.at, float64(i))
+			l.kib = append(l.kib, float64(l.rss.bytes())/1024)
+			switch {
+			case ctx.Err() != nil:
+				return i, ctx.Err()
+			case !l.until.IsZero() && time.Now().After(l.until):
+				return i + 1, nil
+			}
+		}
+	}
+	return l.runs, nil
+}
+
+func (l *loop) libcCount(runs int, leaked int64) *LibcCount {
+	each := l.allocs[:runs]
+	slices.Sort(each)
+	least, most := each[0], each[runs-1]
+	return &LibcCount{
+		Least: uint64(least), Median: float64(each[(runs-1)/2]), Most: uint64(most), Constant: least == most, Leaked: leaked,
+	}
+}
+
+func (r Requests) less(o Requests) Requests {
+	return Requests{r.Arena - o.Arena, r.Spill - o.Spill, r.Heap - o.Heap}
+}
