@@ -26,6 +26,12 @@ func TestBestFitPlacesInOrder(t *testing.T) {
 			[]int64{0, 5, 6, 11, 0}, 12},
 		// The third goes on top of what lives, not of what was reserved.
 		{"the top moves down again", []Buffer{{Upper: 9, Size: 2}, {Lower: 1, Upper: 3, Size: 8}, {Lower: 3, Upper: 9, Size: 4}}, []int64{0, 2, 2}, 10},
+		{"what is left of the reserved, not the larger gap below", []Buffer{
+			{Upper: 3, Size: 8}, {Lower: 1, Upper: 9, Size: 1}, {Lower: 2, Upper: 3, Size: 5}, {Lower: 3, Upper: 9, Size: 4}},
+			[]int64{0, 8, 9, 9}, 14},
+		{"the gap below, not the larger rest of the reserved", []Buffer{
+			{Upper: 3, Size: 5}, {Lower: 1, Upper: 9, Size: 1}, {Lower: 2, Upper: 3, Size: 8}, {Lower: 3, Upper: 9, Size: 4}},
+			[]int64{0, 5, 6, 0}, 14},
 		{"in the order of time, not of the list", []Buffer{{Lower: 5, Upper: 9, Size: 4}, {Upper: 9, Size: 3}}, []int64{3, 0}, 7},
 		{"aligned", []Buffer{{Upper: 9, Size: 5}, {Lower: 1, Upper: 2, Size: 9, Align: 4}, {Lower: 1, Upper: 9, Size: 1}, {Lower: 2, Upper: 9, Size: 6, Align: 8}},
 			[]int64{0, 8, 5, 8}, 17},

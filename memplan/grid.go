@@ -32,13 +32,12 @@ func (g grid) write(b *bytes.Buffer) {
 				line.WriteString("  ")
 			}
 			text := strings.TrimRight(cell, "*")
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
-			hang := cell[len(text):] + strings.Repeat(" ", marks[i]-(len(cell)-len(text)))
+			before := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
+			after := strings.Repeat(" ", marks[i]-(len(cell)-len(text)))
 			if i < len(g.align) && g.align[i] == 'l' {
-				line.WriteString(cell + pad + hang[len(cell)-len(text):])
-			} else {
-				line.WriteString(pad + text + hang)
+				before, after = "", before+after
 			}
+			line.WriteString(before + cell + after)
 		}
 		b.WriteString(strings.TrimRight(line.String(), " "))
 		b.WriteByte('\n')

@@ -256,6 +256,32 @@ func TestLargestBatch(t *testing.T) {
 	}
 }
 
+func TestLargestBatchOfRandomLadders(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 500 {
+		var rungs []Rung
+		for b := 1; b <= 1+r.IntN(5); b++ {
+			rungs = append(rungs, Rung{Batch: b, Plan: randomPlan(r)})
+		}
+		all := Ladder(rungs...)
+		before := 0
+		for budget := int64(1); budget <= all.Total()+1; budget += 1 + int64(r.IntN(30)) {
+			got := LargestBatch(rungs, Capacity{Budget: budget}, "")
+			if got < before {
+				t.Fatalf("budget %d: batch %d, with less %d", budget, got, before)
+			}
+			fitting, next := Ladder(rungs[:got]...), Ladder(rungs[:min(got+1, len(rungs))]...)
+			if fitting.Total() > budget || got < len(rungs) && next.Total() <= budget {
+				t.Fatalf("budget %d: batch %d needs %d, the next %d", budget, got, fitting.Total(), next.Total())
+			}
+			before = got
+		}
+		if got := LargestBatch(rungs, Capacity{Budget: all.Total()}, ""); all.Total() > 0 && got != len(rungs) {
+			t.Fatalf("batch %d of %d with all that is needed", got, len(rungs))
+		}
+	}
+}
+
 // A smaller batch that needs more than a larger one (another kernel) counts for every ladder that holds it.
 func TestLadderTakesTheLargestOfEach(t *testing.T) {
 	small, large := ladder(1)[0], ladder(2)[0]

@@ -12,8 +12,9 @@ type Usage struct {
 	Regions []RegionUsage `json:"regions"` // in the order in which they are printed
 	Frames  int64         `json:"frames"`
 
-	// Fragmentation of the arenas as planned, and as best fit, which is ONNX Runtime's default, would have it:
-	// 1 - most bytes alive at once / bytes reserved for them.
+	// Fragmentation of the arenas as planned, and of what ONNX Runtime's default would reserve for the same requests
+	// (BestFit; it takes more, since scratch memory of its kernels comes beside that): 1 - most bytes alive at once /
+	// bytes reserved for them.
 	Fragmentation float64 `json:"fragmentation"`
 	BestFit       float64 `json:"fragmentation_best_fit"`
 
@@ -56,7 +57,7 @@ func (u *Usage) WriteText(w io.Writer) error {
 	if len(u.Regions) > 0 {
 		u.grid().write(&b)
 	}
-	fmt.Fprintf(&b, "fragmentation %.1f %% (%.1f %% as ONNX Runtime's default would have it), %d runs recorded, %d mismatches\n",
+	fmt.Fprintf(&b, "fragmentation %.1f %% (at least %.1f %% as ONNX Runtime's default would have it), runs recorded %d, mismatches %d\n",
 		100*u.Fragmentation, 100*u.BestFit, u.Recordings, u.Mismatches)
 	fmt.Fprintf(&b, "tensors served by the arena %v, spill block %v, heap %v\n", u.Arena, u.Spill, u.Heap)
 	fmt.Fprintf(&b, "per frame %s Go allocations, %s minor and %s major page faults\n", mean(u.GoAllocs), mean(u.MinorFaults), mean(u.MajorFaults))
