@@ -42,9 +42,12 @@ func (g *graph) knownDims() {
 		}
 		v.dims = make([]string, len(shape))
 		for i, d := range shape {
-			if d >= 0 {
+			switch noted := g.model.Graph.Values[v.name].Shape; {
+			case d >= 0:
 				v.dims[i] = strconv.Itoa(d)
-			} else {
+			case len(noted) == len(shape) && noted[i].Param != "":
+				v.dims[i] = noted[i].Param // by the exporter
+			default:
 				v.dims[i] = named(i)
 			}
 		}

@@ -1,13 +1,18 @@
 package estimate
 
+import (
+	"slices"
+
+	"github.com/eyas-edge/eyas/internal/tensor"
+)
+
 // fuse makes one operator of several.
 func (g *graph) fuse() {
 	g.foldIntoConvs()
 	g.quickGelu()
 	g.activations()
+	g.products()
 }
-
-func isConv(n *node) bool { return n != nil && (n.op == "Conv" || n.op == contrib+"FusedConv") }
 
 // constantInput returns the index of the input of a node of two that is a constant no run replaces, -1 if there is none.
 func (n *node) constantInput() int {
@@ -130,5 +135,78 @@ func (g *graph) activations() {
 	g.prune()
 }
 
-// addToConvs lets a convolution add its result to the other summand, in place.
-func (g *graph) addToConvs() {}
+// addToConvs lets a convolution add its result to the other summand, in place, and do the activation that
+// follows.
+func (g *graph) addToConvs() {
+	for _, n := range g.order() {
+		if n.op != "Conv" || n.out[0].typ != tensor.Float32 || len(n.out[0].shape) != 4 {
+			continue
+		}
+		add := n.out[0].only()
+		if add == nil || add.op != "Add" {
+			continue
+		}
+		other := add.in[0]
+		if other == n.out[0] {
+			other = add.in[1]
+		}
+		if other.constant || !slices.Equal(other.shape, n.out[0].shape) || other.dims == nil || !slices.Equal(other.dims, n.out[0].dims) {
+			continue
+		}
+		n.remove()
+		add.remove()
+		f := g.add(contrib+"FusedConv", n.src, append(slices.Clone(n.in), other), add.out)
+		f.sum = true
+		f.link()
+		if act := f.out[0].only(); act != nil && act.op == "Relu" {
+			act.remove()
+			f.out = act.out
+			f.link()
+		}
+	}
+	g.prune()
+}
+
+// products takes a transposition of the last two axes into the matrix product behind it, and a scale
+// behind it as well.
+func (g *graph) products() {
+	for _, n := range g.order() {
+		if n.op != "MatMul" || n.out[0].typ != tensor.Float32 {
+			continue
+		}
+		if m := n.out[0].only(); m != nil && (m.op == "Mul" || m.op == "Div") && len(m.in) == 2 {
+			if k := m.constantInput(); k >= 0 && (k == 1 || m.op == "Mul") && tensor.Elements(m.in[k].shape) == 1 {
+				n.op = contrib + "FusedMatMul"
+				m.remove()
+				n.out = m.out
+			}
+		}
+		for i, v := range n.in {
+			if t := v.from; t != nil && t.op == "Transpose" && t.src != nil && v.only() == n && swapsLast(t.src.Ints("perm")) {
+				n.op = contrib + "FusedMatMul"
+				t.remove()
+				n.in[i] = t.in[0]
+			}
+		}
+		n.link()
+	}
+	g.prune()
+}
+
+// swapsLast says whether a permutation changes nothing but the order of the last two axes.
+func swapsLast(perm []int64) bool {
+	last := len(perm) - 1
+	for i, p := range perm {
+		want := i
+		switch i {
+		case last:
+			want = last - 1
+		case last - 1:
+			want = last
+		}
+		if int(p) != want {
+			return false
+		}
+	}
+	return last > 0
+}

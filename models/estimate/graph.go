@@ -207,6 +207,20 @@ func (n *node) take(v, w *value) {
 	v.to = slices.DeleteFunc(v.to, func(u *node) bool { return u == n })
 }
 
+// link makes the node's values know it.
+func (n *node) link() {
+	for _, v := range n.in {
+		if v != nil && !slices.Contains(v.to, n) {
+			v.to = append(v.to, n)
+		}
+	}
+	for _, v := range n.out {
+		if v != nil {
+			v.from = n
+		}
+	}
+}
+
 // remove takes a node out of the graph.
 func (n *node) remove() {
 	n.dead = true

@@ -15,10 +15,10 @@ const (
 var views = map[string]bool{"Reshape": true, "Squeeze": true, "Unsqueeze": true, "Flatten": true, "Identity": true}
 
 // inPlace are operators whose first output may take over the memory of the first input when nobody else needs
-// it. Arithmetic is not among them.
+// it. Arithmetic is not among them. (Seen in recordings of version 1.30.)
 var inPlace = map[string]bool{
 	"Cast": true, "Relu": true, "LeakyRelu": true, "Sigmoid": true, "HardSigmoid": true, "Tanh": true, "Elu": true, "Selu": true,
-	"Celu": true, "Softplus": true, "Softsign": true, "ThresholdedRelu": true, "ScatterND": true, "ScatterElements": true,
+	"Celu": true, "Softplus": true, "Softsign": true, "ThresholdedRelu": true, "Softmax": true, "ScatterND": true, "ScatterElements": true,
 }
 
 // overwritten returns the input whose memory output i of the node may take over, nil if there is none.
@@ -38,10 +38,10 @@ func (n *node) overwritten(i int) *value {
 func (n *node) scratch(g *graph, cpu CPU) []int64 {
 	switch n.op {
 	case "ConvInteger":
-		return []int64{n.expanded(0, 1)}
+		return []int64{n.expanded(1)}
 	case "QLinearConv", contrib + "QLinearConv":
 		y := n.out[0]
-		return []int64{4 * perSample(y), n.expanded(0, 3)}
+		return []int64{4 * perSample(y), n.expanded(3)}
 	case "Conv", contrib + "FusedConv":
 		return []int64{4 * n.convScratch(cpu)}
 	case "ConvTranspose":
@@ -96,7 +96,7 @@ func (n *node) window(w int) (window, bool) {
 
 // expanded returns the bytes of the input with every window laid out as a column (im2col), as the int8
 // convolutions have it for one image; 0 where the input does as it is.
-func (n *node) expanded(_, w int) int64 {
+func (n *node) expanded(w int) int64 {
 	c, ok := n.window(w)
 	if !ok || c.pointwise {
 		return 0

@@ -79,15 +79,7 @@ func (n *node) fuseQuantized(g *graph, kernel string) bool {
 	if kernel == contrib+"QLinearConv" {
 		in = slices.Concat(in[:1], []*value{nil, nil}, in[1:]) // x, its scale and zero point, filters
 	}
-	f := g.add(kernel, n.src, in, out)
-	for _, v := range out {
-		v.from = f
-	}
-	for _, v := range in {
-		if v != nil {
-			v.to = append(v.to, f)
-		}
-	}
+	g.add(kernel, n.src, in, out).link()
 	return true
 }
 
