@@ -3,7 +3,6 @@ package cache
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -369,16 +368,21 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-func TestSum(t *testing.T) {
+// The file is header and content, as documented.
+func TestFileIsAsDocumented(t *testing.T) {
 	dir := t.TempDir()
-	data := content(7, 1000)
-	get(t, open(t, dir), NewKey("k"), &builder{data: data})
-	file, err := os.ReadFile(filepath.Join(dir, weightsKind.file(NewKey("k"))))
+	data, key := content(7, 1000), NewKey("k")
+	get(t, open(t, dir), key, &builder{data: data})
+	file, err := os.ReadFile(filepath.Join(dir, weightsKind.file(key)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := header{kind: weightsKind, key: NewKey("k"), size: 1000, sum: sha256.Sum256(data)}
-	if !bytes.Equal(file, append(h.encode(), data...)) {
+	if !bytes.Equal(file, entry(weightsKind, key, data)) {
 		t.Error("the file is not header and content")
+	}
+	sum := digestBytes(data)
+	want := "eyascach\x01\x00\x00\x00\x01\x00\x00\x00" + string(key[:]) + "\xe8\x03\x00\x00\x00\x00\x00\x00" + string(sum[:])
+	if string(file[:headerSize]) != want {
+		t.Errorf("header %x, want %x", file[:headerSize], want)
 	}
 }

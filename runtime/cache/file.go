@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,7 +14,7 @@ import (
 //	    12    4  kind
 //	    16   32  key
 //	    48    8  bytes of the content
-//	    56   32  SHA-256 of the content
+//	    56   32  digest of the content
 //	    88       content, to the end of the file
 //
 // Every byte is checked, so there is one file for a content: what decodes is what encode makes.
@@ -55,7 +53,20 @@ type header struct {
 	kind kind
 	key  Key
 	size int64
-	sum  [sha256.Size]byte
+	sum  Digest
+}
+
+// describe returns the header of a content.
+func describe(k kind, key Key, data []byte) header {
+	return header{kind: k, key: key, size: int64(len(data)), sum: digestBytes(data)}
+}
+
+// verify checks a content by the bytes that will be used.
+func (h header) verify(data []byte) error {
+	if digestBytes(data) != h.sum {
+		return errors.New("is damaged: its hash differs")
+	}
+	return nil
 }
 
 func (h header) encode() []byte {
@@ -68,8 +79,6 @@ func (h header) encode() []byte {
 	return append(b, h.sum[:]...)
 }
 
-var errDamaged = errors.New("is damaged: its hash differs")
-
 // decodeHeader reads the first headerSize bytes of a file of fileSize bytes, which has to be the entry of kind k and
 // of key. The size that it returns is the content's real one and within the kind's limit.
 func decodeHeader(b []byte, fileSize int64, k kind, key Key) (header, error) {
@@ -80,7 +89,7 @@ func decodeHeader(b []byte, fileSize int64, k kind, key Key) (header, error) {
 		kind: kind(binary.LittleEndian.Uint32(b[12:])),
 		key:  Key(b[16:48]),
 		size: int64(binary.LittleEndian.Uint64(b[48:])),
-		sum:  [sha256.Size]byte(b[56:headerSize]),
+		sum:  Digest(b[56:headerSize]),
 	}
 	switch v := binary.LittleEndian.Uint32(b[8:]); {
 	case string(b[:len(magic)]) != magic:
@@ -97,12 +106,4 @@ func decodeHeader(b []byte, fileSize int64, k kind, key Key) (header, error) {
 		return header{}, fmt.Errorf("has %d bytes, at most %d are read", h.size, k.limit())
 	}
 	return h, nil
-}
-
-// verify checks a content's hash, computed from the bytes that will be used.
-func (h header) verify(sum []byte) error {
-	if !bytes.Equal(sum, h.sum[:]) {
-		return errDamaged
-	}
-	return nil
 }

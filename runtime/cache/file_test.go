@@ -2,7 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,8 +11,7 @@ import (
 
 // entry returns the file of an entry.
 func entry(k kind, key Key, data []byte) []byte {
-	h := header{kind: k, key: key, size: int64(len(data)), sum: sha256.Sum256(data)}
-	return append(h.encode(), data...)
+	return append(describe(k, key, data).encode(), data...)
 }
 
 // flipped returns b with one bit changed.

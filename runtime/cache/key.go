@@ -43,20 +43,16 @@ func NewKey(facts ...string) Key {
 
 // fact adds a text with its length in front.
 func fact(h hash.Hash, text string) {
-	length(h, int64(len(text)))
-	io.WriteString(h, text) // a hash never fails
-}
-
-func length(h hash.Hash, n int64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	h.Write(b[:])
+	var n [8]byte
+	binary.LittleEndian.PutUint64(n[:], uint64(len(text)))
+	h.Write(n[:]) // a hash never fails
+	io.WriteString(h, text)
 }
 
 // WeightsKey returns the key of a model as the library optimises it on this machine. sum is HashModel's.
 // Shapes and options are not in it because they do not change the file: the
 // model's bytes say its shapes, and SaveORT always optimises for the CPU, in one way.
-func WeightsKey(l *ort.Library, sum [sha256.Size]byte) Key {
+func WeightsKey(l *ort.Library, sum Digest) Key {
 	return NewKey("weights", string(sum[:]), Engine(l))
 }
 
@@ -73,11 +69,11 @@ func Engine(l *ort.Library) string {
 	return strings.Join([]string{"onnxruntime", l.Version(), file, goruntime.GOARCH, cpu.Model, strings.Join(cpu.Features, ",")}, "\n")
 }
 
-// HashModel returns a SHA-256 over the bytes of the model's file and of the files with external data
+// HashModel returns a hash over the bytes of the model's file and of the files with external data
 // that it names, in the order of their names. Files are read as they are now.
-func HashModel(m *onnx.Model) ([sha256.Size]byte, error) {
+func HashModel(m *onnx.Model) (Digest, error) {
 	if m.Path == "" {
-		return [sha256.Size]byte{}, errors.New("cache: a model that comes from no file has no key")
+		return Digest{}, errors.New("cache: a model that comes from no file has no key")
 	}
 	h := sha256.New()
 	f, err := regular.Open(m.Path)
@@ -85,15 +81,15 @@ func HashModel(m *onnx.Model) ([sha256.Size]byte, error) {
 		err = hashFile(h, f)
 	}
 	if err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("hash %s: %w", m.Path, fserr.Bare(err))
+		return Digest{}, fmt.Errorf("hash %s: %w", m.Path, fserr.Bare(err))
 	}
 	if err := hashExternal(h, filepath.Dir(m.Path), external(m)); err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("hash %s: %w", m.Path, err)
+		return Digest{}, fmt.Errorf("hash %s: %w", m.Path, err)
 	}
-	return [sha256.Size]byte(h.Sum(nil)), nil
+	return Digest(h.Sum(nil)), nil
 }
 
-// hashExternal adds the names and bytes of files in the folder dir.
+// hashExternal adds the names and digests of files in the folder dir.
 func hashExternal(h hash.Hash, dir string, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -116,7 +112,7 @@ func hashExternal(h hash.Hash, dir string, names []string) error {
 	return nil
 }
 
-// hashFile adds the bytes of a file, with their number in front, and closes it.
+// hashFile adds the digest of a file and closes it.
 func hashFile(h hash.Hash, f *os.File) error {
 	defer f.Close()
 	info, err := f.Stat()
@@ -126,11 +122,8 @@ func hashFile(h hash.Hash, f *os.File) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("is not a file")
 	}
-	length(h, info.Size())
-	n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, info.Size()), make([]byte, 256<<10))
-	if err == nil && n != info.Size() {
-		err = errors.New("has changed while it was read")
-	}
+	d, err := digestFile(f, info.Size())
+	h.Write(d[:])
 	return err
 }
 

@@ -46,8 +46,8 @@ func TestKeys(t *testing.T) {
 
 func TestWeightsKey(t *testing.T) {
 	l := library(t)
-	a, b := WeightsKey(l, [32]byte{1}), WeightsKey(l, [32]byte{2})
-	if a == b || a != WeightsKey(l, [32]byte{1}) {
+	a, b := WeightsKey(l, Digest{1}), WeightsKey(l, Digest{2})
+	if a == b || a != WeightsKey(l, Digest{1}) {
 		t.Error("keys of models")
 	}
 	e := Engine(l)
@@ -84,7 +84,7 @@ func readModel(t testing.TB, path string) *onnx.Model {
 	return m
 }
 
-func sumOf(t testing.TB, m *onnx.Model) [32]byte {
+func sumOf(t testing.TB, m *onnx.Model) Digest {
 	t.Helper()
 	sum, err := HashModel(m)
 	if err != nil {

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"io"
 )
@@ -27,8 +26,7 @@ func (c *Cache) SavePlan(key Key, plan []byte) error {
 	if c.root == nil {
 		return c.why
 	}
-	h := header{kind: planKind, key: key, size: int64(len(plan)), sum: sha256.Sum256(plan)}
-	if err := c.write(h, plan); err != nil {
+	if err := c.write(describe(planKind, key, plan), plan); err != nil {
 		return c.unkept("plan", err)
 	}
 	return nil
@@ -49,6 +47,5 @@ func readPlan(r io.Reader, h header) ([]byte, error) {
 	if _, err := io.ReadFull(r, data); err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
-	sum := sha256.Sum256(data)
-	return data, h.verify(sum[:])
+	return data, h.verify(data)
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +29,7 @@ type Origin struct {
 // a minute. Errors are those of build, of memory that cannot be had, and of ctx, which ends the wait.
 func (c *Cache) Weights(ctx context.Context, key Key, build func(path string) error) (*ort.Weights, Origin, error) {
 	if c.root == nil {
-		w, _, err := built(build)
+		w, err := built(build)
 		return w, Origin{Warning: c.why}, err
 	}
 	if w, err := c.find(key); err == nil {
@@ -41,7 +40,7 @@ func (c *Cache) Weights(ctx context.Context, key Key, build func(path string) er
 		return nil, Origin{}, err
 	}
 	defer unlock()
-	w, err := c.find(key)
+	w, err := c.find(key) // which the one that was waited for may have built
 	if err == nil {
 		return w, Origin{Found: true, Kept: true}, nil
 	}
@@ -49,12 +48,10 @@ func (c *Cache) Weights(ctx context.Context, key Key, build func(path string) er
 	if !errors.Is(err, fs.ErrNotExist) {
 		origin.Warning = c.discard(weightsKind, key, err)
 	}
-	w, sum, err := built(build)
-	if err != nil {
+	if w, err = built(build); err != nil {
 		return nil, origin, err
 	}
-	h := header{kind: weightsKind, key: key, size: int64(len(w.Bytes())), sum: sum}
-	if err := c.write(h, w.Bytes()); err != nil {
+	if err := c.write(describe(weightsKind, key, w.Bytes()), w.Bytes()); err != nil {
 		if err = c.unkept("optimised model", err); origin.Warning != nil {
 			err = fmt.Errorf("%v; %w", origin.Warning, err)
 		}
@@ -82,12 +79,11 @@ func (c *Cache) find(key Key) (*ort.Weights, error) {
 
 // readWeights reads the content that h describes.
 func readWeights(r io.Reader, h header) (*ort.Weights, error) {
-	sum := sha256.New()
-	w, err := ort.ReadWeights(r, h.size, sum)
+	w, err := ort.ReadWeights(r, h.size, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
-	if err := h.verify(sum.Sum(nil)); err != nil {
+	if err := h.verify(w.Bytes()); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
@@ -95,36 +91,36 @@ func readWeights(r io.Reader, h header) (*ort.Weights, error) {
 
 // built builds into memory, not into the cache: so it works without one, and what is kept is what this
 // package wrote and hashed, not what ONNX Runtime may have left of a file on a full disk. It costs a copy.
-func built(build func(path string) error) (w *ort.Weights, sum [sha256.Size]byte, err error) {
+func built(build func(path string) error) (*ort.Weights, error) {
 	fd, err := unix.MemfdCreate("eyas-model", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3
 		fd, err = unix.MemfdCreate("eyas-model", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
-		return nil, sum, fmt.Errorf("memory for the optimised model: %w", err)
+		return nil, fmt.Errorf("memory for the optimised model: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "eyas-model")
 	defer f.Close()
 	if err := build(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
-		return nil, sum, err
+		return nil, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil, sum, err
+		return nil, err
 	}
 	if info.Size() > weightsKind.limit() {
-		return nil, sum, fmt.Errorf("the optimised model has %d bytes, at most %d can be used", info.Size(), weightsKind.limit())
+		return nil, fmt.Errorf("the optimised model has %d bytes, at most %d can be used", info.Size(), weightsKind.limit())
 	}
-	h := sha256.New()
-	if w, err = ort.ReadWeights(io.NewSectionReader(f, 0, info.Size()), info.Size(), h); err != nil {
-		return nil, sum, fmt.Errorf("the optimised model: %w", err)
+	w, err := ort.ReadWeights(io.NewSectionReader(f, 0, info.Size()), info.Size(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("the optimised model: %w", err)
 	}
-	return w, [sha256.Size]byte(h.Sum(nil)), nil
+	return w, nil
 }
 
 // SaveWeights returns the build function of a model whose HashModel is sum. It fails
 // if the model's files have changed since: what was optimised would be kept as another model's.
-func SaveWeights(l *ort.Library, m *onnx.Model, sum [sha256.Size]byte, o ort.Options) func(path string) error {
+func SaveWeights(l *ort.Library, m *onnx.Model, sum Digest, o ort.Options) func(path string) error {
 	return func(path string) error {
 		if err := l.SaveORT(path, m.Path, o); err != nil {
 			return err
