@@ -91,9 +91,7 @@ func prepare(o Options) (*bench, error) {
 		return nil, kind{errors.New("bench: frames and duration cannot be below zero"), eyas.ErrConfig}
 	}
 	o.Config = measured(o.Config)
-	check := o.Config
-	check.Batch = nil
-	if err := check.Validate(); err != nil {
+	if err := o.Config.Validate(); err != nil && !errors.Is(err, eyas.ErrNotYet) {
 		return nil, err
 	}
 	if len(o.Config.Models) == 0 {

@@ -53,14 +53,6 @@ func load(cfg eyas.Config, cache string) (*setup, error) {
 	return s, nil
 }
 
-// only returns the setup with one of its models.
-func (s *setup) only(key string) *setup {
-	one := *s
-	one.cfg.Models = map[string]eyas.ModelConfig{key: s.cfg.Models[key]}
-	one.models = map[string]*models.Model{key: s.models[key]}
-	return &one
-}
-
 func (s *setup) ladder(key string) []int { return ladder(s.cfg.Batch, s.models[key].Input.Batch) }
 
 // options are the same for both candidates. Where they stand in one process, or models take turns, a pool that spins

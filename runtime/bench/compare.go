@@ -98,7 +98,9 @@ func (r *Report) figures(each func(name string, v float64)) {
 	for _, s := range r.Start {
 		each("start "+s.Model+" default, ms", s.Default)
 		each("start "+s.Model+" cold, ms", s.Cold)
-		each("start "+s.Model+" warm, ms", s.Warm)
+		if s.Warm > 0 {
+			each("start "+s.Model+" warm, ms", s.Warm)
+		}
 	}
 	steady("soak", r.Soak)
 }

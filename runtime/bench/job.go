@@ -35,8 +35,8 @@ const (
 type request struct {
 	Version   int           `json:"version"` // ReportVersion
 	Job       string        `json:"job"`
-	Config    string        `json:"config"` // YAML of eyas.Config, its models with paths
-	Model     string        `json:"model,omitempty"`
+	Config    string        `json:"config"`          // YAML of eyas.Config, its models with paths
+	Model     string        `json:"model,omitempty"` // the one of Config, for jobs about one
 	Candidate string        `json:"candidate,omitempty"`
 	Runs      int           `json:"runs,omitempty"`
 	Duration  time.Duration `json:"duration,omitempty"` // nanoseconds
@@ -59,7 +59,7 @@ type reply struct {
 const (
 	maxRequest = 1 << 20
 	maxReply   = 16 << 20
-	setupTime  = 3 * time.Minute        // to load, optimise and plan on a slow board
+	setupTime  = 10 * time.Minute       // to load, optimise and plan on a slow board
 	runTime    = 500 * time.Millisecond // of one run on a slow board
 )
 
@@ -80,7 +80,11 @@ func (k kind) Unwrap() error        { return k.error }
 
 // ask starts a child, tells it what to do and returns its answer.
 func (b *bench) ask(ctx context.Context, q request) (reply, error) {
-	config, err := b.Config.YAML()
+	cfg := b.Config
+	if m, ok := cfg.Models[q.Model]; ok {
+		cfg.Models = map[string]eyas.ModelConfig{q.Model: m}
+	}
+	config, err := cfg.YAML()
 	if err != nil {
 		return reply{}, fmt.Errorf("bench: %w", err)
 	}
@@ -113,11 +117,17 @@ func exchange(ctx context.Context, self, env []string, q request) (reply, error)
 		err := json.NewEncoder(c.Stdin()).Encode(q)
 		sent <- errors.Join(err, c.Stdin().Close())
 	}()
-	answer, err := io.ReadAll(io.LimitReader(c.Stdout(), maxReply))
-	if err == nil {
+	answer, err := io.ReadAll(io.LimitReader(c.Stdout(), maxReply+1))
+	switch {
+	case len(answer) > maxReply:
+		err = errors.New("the answer of the child process does not end")
+	case err == nil:
 		err = c.Wait() // a child that failed says more than the pipe that it left
 	}
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = errors.New("the child process took too long and was stopped: the machine is too slow or too busy for this model")
+	case ctx.Err() != nil:
 		err = ctx.Err()
 	}
 	if err != nil {

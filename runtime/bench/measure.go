@@ -11,9 +11,8 @@ import (
 
 // facts opens a model to say which provider is in effect.
 func (q request) facts(ctx context.Context, s *setup) (reply, error) {
-	key := sortedKeys(s.models)[0]
-	one := s.only(key)
-	session, err := s.lib.OpenFile(one.models[key].Path, one.options())
+	first := s.models[sortedKeys(s.models)[0]]
+	session, err := s.lib.OpenFile(first.Path, s.options())
 	if err != nil {
 		return reply{}, fromEngine(err)
 	}
@@ -82,7 +81,6 @@ const (
 
 // start measures how soon a model can run.
 func (q request) start(ctx context.Context, s *setup) (reply, error) {
-	s = s.only(q.Model)
 	batch := s.ladder(q.Model)[0]
 	once := func(candidate, cache string) (float64, error) {
 		one := *s

@@ -2,23 +2,28 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	goruntime "runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/eyas-edge/eyas/internal/machine"
 )
 
-// Status is what the kernel says of a process's memory: VmRSS and its parts, in bytes.
+// Status is the resident memory of a process, in bytes.
 type Status struct {
-	Resident int64 `json:"resident_bytes"`
+	Resident int64 `json:"resident_bytes"` // the sum of the next three
 	Anon     int64 `json:"anon_bytes"`
 	File     int64 `json:"file_bytes"`
 	Shmem    int64 `json:"shmem_bytes"`
-	Locked   int64 `json:"locked_bytes"`
+	Locked   int64 `json:"locked_bytes"` // mappings that cannot be swapped out, in any of the three
+	Go       int64 `json:"go_bytes"`     // what Go's runtime has from the system, mostly anonymous
 }
 
 // status reads the memory of this process, once Go has given back what it does not use.
@@ -26,32 +31,17 @@ func status() (Status, error) {
 	goruntime.GC() // twice: what the first leaves to finalizers and to the sweep
 	goruntime.GC()
 	debug.FreeOSMemory()
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return Status{}, err
+	p := machine.ReadProcess("/")
+	s := Status{Anon: int64(p.RSSAnon), File: int64(p.RSSFile), Shmem: int64(p.RSSShmem)}
+	if s.Resident = s.Anon + s.File + s.Shmem; s.Anon == 0 {
+		return s, errors.New("this kernel does not say how much memory of which kind is resident")
 	}
-	return parseStatus(string(text))
-}
-
-func parseStatus(text string) (s Status, err error) {
-	fields := map[string]*int64{
-		"VmRSS": &s.Resident, "RssAnon": &s.Anon, "RssFile": &s.File, "RssShmem": &s.Shmem, "VmLck": &s.Locked,
-	}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(line, ":")
-		to, ok := fields[name]
-		if !ok {
-			continue
-		}
-		if *to, err = kilobytes(value); err != nil {
-			return s, fmt.Errorf("/proc/self/status: %s: %w", name, err)
-		}
-		delete(fields, name)
-	}
-	if len(fields) > 0 {
-		return s, fmt.Errorf("/proc/self/status: %s is missing", strings.Join(sortedKeys(fields), ", "))
-	}
-	return s, nil
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	s.Go = int64(m.Sys - m.HeapReleased)
+	var err error
+	s.Locked, _, err = locked()
+	return s, err
 }
 
 // kilobytes reads "  123 kB" as bytes.
@@ -79,7 +69,7 @@ func parseLocked(text string) (bytes, present int64, err error) {
 		case "Rss":
 			rss, err = kilobytes(value)
 		case "VmFlags": // the last line of a mapping
-			if strings.Contains(value+" ", " lo ") || strings.HasSuffix(strings.TrimSpace(value), " lo") {
+			if slices.Contains(strings.Fields(value), "lo") {
 				bytes += size
 				present += rss
 			}
@@ -137,7 +127,9 @@ func rollup(text []byte) int64 {
 	var n int64
 	for _, c := range text[at+len(rssField):] {
 		switch {
-		case c >= '0' && c <= '9' && n < 1<<40:
+		case n >= 1<<40:
+			return 0
+		case c >= '0' && c <= '9':
 			n = 10*n + int64(c-'0')
 		case c != ' ' || n > 0:
 			return n << 10

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	warmRuns    = 10
-	mostSteady  = 1 << 22 // runs: four bytes are kept of each
-	mostSamples = 400     // of the resident memory
+	warmRuns     = 10
+	mostSteady   = 1 << 22 // runs: four bytes are kept of each
+	mostSamples  = 400     // of the resident memory
+	leastSamples = 20      // for a slope
 )
 
 // steady runs one candidate of one model again and again and counts what that takes. Nothing of the loop itself
 // allocates.
 func (q request) steady(ctx context.Context, s *setup) (reply, error) {
-	s = s.only(q.Model)
 	c, err := s.open(ctx, q.Candidate, s.options())
 	if err != nil {
 		return reply{}, err
@@ -57,8 +57,11 @@ type loop struct {
 	kib    []float64 // and resident memory
 }
 
-// newLoop measures a few runs to know how many fit into the duration.
+// newLoop measures a few runs to know how many fit into the duration. Before them Go's collector takes what the opening
+// left, so that finalizers are done before anything is counted.
 func newLoop(r runner, q request) (*loop, error) {
+	goruntime.GC()
+	goruntime.GC()
 	start := time.Now()
 	for range warmRuns {
 		if err := r.Run(); err != nil {
@@ -121,8 +124,6 @@ func (l *loop) tally() (t tally, err error) {
 
 // measure runs the loop. What takes memory to read is read outside of the two tallies.
 func (l *loop) measure(ctx context.Context, c candidate) (*Steady, error) {
-	goruntime.GC()
-	goruntime.GC()
 	if _, err := l.tally(); err != nil { // once for nothing: it sets up what it needs
 		return nil, err
 	}
@@ -151,8 +152,10 @@ func (l *loop) measure(ctx context.Context, c candidate) (*Steady, error) {
 	if l.libc.page != nil {
 		s.Libc = l.libcCount(runs, after.libcLeft-before.libcLeft)
 	}
-	skip := len(l.at) / 20
-	s.SlopeKiB = 1000 * slope(l.at[skip:], l.kib[skip:])
+	if skip := len(l.at) / 20; len(l.at) >= leastSamples {
+		incline := 1000 * slope(l.at[skip:], l.kib[skip:])
+		s.SlopeKiB = &incline
+	}
 	if d := c.counts().less(requests); d != (Requests{}) {
 		s.Requests = &d
 	}

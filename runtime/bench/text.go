@@ -37,13 +37,14 @@ func (r *Report) residentText(w io.Writer) {
 	if r.Resident == nil {
 		return
 	}
-	fmt.Fprintf(w, "\nresident memory\tidle\tafter\tabove idle\tanon\tfile\tshmem\tlocked\n")
+	fmt.Fprintf(w, "\nresident memory\tidle\tafter\tabove idle\tof these anon\tfile\tshmem\tlocked\tGo's\n")
 	for _, c := range []struct {
 		name string
 		u    Usage
 	}{{standard, r.Resident.Default}, {planned, r.Resident.Planned}} {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.name, mega(c.u.Idle.Resident), mega(c.u.After.Resident), mega(c.u.Above),
-			mega(c.u.After.Anon), mega(c.u.After.File), mega(c.u.After.Shmem), mega(c.u.After.Locked))
+		idle, after := c.u.Idle, c.u.After
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.name, mega(idle.Resident), mega(after.Resident), mega(c.u.Above),
+			mega(after.Anon-idle.Anon), mega(after.File-idle.File), mega(after.Shmem-idle.Shmem), mega(after.Locked-idle.Locked), mega(after.Go-idle.Go))
 	}
 	fmt.Fprintf(w, "planned / default\t\t\t%.3f\n", r.Resident.Ratio)
 }
@@ -52,7 +53,7 @@ func (r *Report) timeText(w io.Writer) {
 	if len(r.Time) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nrun time\tbatch\tdefault p50\tp99\tplanned p50\tp99\tratio p50\tp99\tbatches in turns: default\tplanned\truns\n")
+	fmt.Fprintf(w, "\nrun time\tbatch\tdefault p50\tp99\tplanned p50\tp99\tratio p50\tp99\tin turns: default\tplanned\truns\n")
 	for _, m := range r.Time {
 		turns := func(v float64) string {
 			if v == 0 {
@@ -63,27 +64,30 @@ func (r *Report) timeText(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%d\t%.2f ms\t%.2f\t%.2f\t%.2f\t%.3f\t%.3f\t%s\t%s\t%dx%d\n", m.Model, m.Batch, m.Default.P50, m.Default.P99,
 			m.Planned.P50, m.Planned.P99, m.RatioP50, m.RatioP99, turns(m.Default.Alternating), turns(m.Planned.Alternating), m.Rounds, m.Runs)
 	}
-	fmt.Fprintf(w, "outputs of both are bit-identical\n")
+	fmt.Fprintf(w, "in turns: the batches of a ladder one after the other, p50 against that of each alone. Outputs of both are bit-identical.\n")
 }
 
 func (r *Report) steadyText(w io.Writer, title string, all []Steady) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\tbatch\truns\tarena\tspill\theap\tGo allocations\tlibc a run\tfaults a run\tlocked\tpresent before, after\tRSS slope / 1000\n", title)
+	fmt.Fprintf(w, "\n%s\tbatch\truns\tfrom arena, spill, heap\tGo\tlibc a run\tfaults a run\tlocked\tpresent\tRSS / 1000 runs\n", title)
 	for _, s := range all {
-		arena, spill, heap, pinned, present := "-", "-", "-", "-", "-"
+		requests, pinned, present, incline := "-", "-", "-", "-"
 		if n := s.Requests; n != nil {
-			arena, spill, heap = fmt.Sprint(n.Arena), fmt.Sprint(n.Spill), fmt.Sprint(n.Heap)
+			requests = fmt.Sprintf("%d, %d, %d", n.Arena, n.Spill, n.Heap)
 		}
 		if p := s.Regions; p != nil {
-			pinned = mega(p.Bytes)
-			present = fmt.Sprintf("%.0f %%, %.0f %%", 100*ratio(float64(p.Before), float64(p.Bytes)), 100*ratio(float64(p.After), float64(p.Bytes)))
+			share := func(n int64) float64 { return 100 * ratio(float64(n), float64(p.Bytes)) }
+			pinned, present = mega(p.Bytes), fmt.Sprintf("%.0f, %.0f %%", share(p.Before), share(p.After))
 		}
-		fmt.Fprintf(w, "%s %s\t%d\t%d\t%s\t%s\t%s\t%d\t%s\t%.3f\t%s\t%s\t%.1f KiB\n", s.Model, s.Candidate, s.Batch, s.Runs,
-			arena, spill, heap, s.GoAllocations, s.Libc, s.FaultsPerRun, pinned, present, s.SlopeKiB)
+		if s.SlopeKiB != nil {
+			incline = fmt.Sprintf("%+.2f KiB", *s.SlopeKiB)
+		}
+		fmt.Fprintf(w, "%s %s\t%d\t%d\t%s\t%d\t%s\t%.3f\t%s\t%s\t%s\n", s.Model, s.Candidate, s.Batch, s.Runs,
+			requests, s.GoAllocations, s.Libc, s.FaultsPerRun, pinned, present, incline)
 	}
-	fmt.Fprintf(w, "allocations of the C library: %s\n", r.Libc)
+	fmt.Fprintf(w, "Go: its allocations over all runs; present: locked pages before and after. Allocations of the C library: %s\n", r.Libc)
 }
 
 // String says how many there are in a run.

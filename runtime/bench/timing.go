@@ -8,7 +8,7 @@ import (
 
 const (
 	rounds    = 5
-	leastRuns = 3    // of each candidate and batch size in a round
+	leastRuns = 2    // of each candidate and batch size in a round
 	mostRuns  = 5000 // bounds the samples that are kept
 )
 
@@ -24,7 +24,6 @@ type duel struct {
 
 // time lets both candidates run in turns, in this process, and compares their outputs.
 func (q request) time(ctx context.Context, s *setup) (reply, error) {
-	s = s.only(q.Model)
 	duels, closeAll, err := s.duels(ctx, q.Model)
 	if err == nil {
 		err = s.measure(ctx, duels, q.Duration, q.Model)
