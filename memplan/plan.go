@@ -87,6 +87,16 @@ func (p *Plan) Of(kind Kind) int64 {
 	return n
 }
 
+// In returns where the first region of a kind lies, "" if there is none.
+func (p *Plan) In(kind Kind) Placement {
+	for _, r := range p.Regions {
+		if r.Kind == kind {
+			return r.Placement
+		}
+	}
+	return ""
+}
+
 // String writes one line per region and the total.
 func (p *Plan) String() string {
 	var b strings.Builder

@@ -209,6 +209,8 @@ func (m ModelConfig) validate(key string) error {
 		return fmt.Errorf("model %s: iou %v is out of range: use 0 to 1", key, m.IoU)
 	case m.MaxDet < 0:
 		return fmt.Errorf("model %s: max_det %d is below zero: leave it out for the default", key, m.MaxDet)
+	case m.Quota < 0:
+		return fmt.Errorf("model %s: quota %v is a share: use bytes, such as 300MiB", key, m.Quota)
 	case m.Priority < 0 || m.MaxHold < 0:
 		return fmt.Errorf("model %s: priority and max_hold cannot be below zero", key)
 	}
@@ -220,17 +222,11 @@ func (m ModelConfig) validate(key string) error {
 func (c *Config) notYet() error {
 	set := map[string]bool{
 		"lanes above 1":            c.Lanes > 1,
-		"batch sizes above 1":      len(c.Batch) > 1 || len(c.Batch) == 1 && c.Batch[0] != 1,
 		"precision " + c.Precision: c.Precision != "" && c.Precision != "auto",
-		"budget":                   c.Budget != 0,
-		"headroom":                 c.Headroom != 0,
-		"placement " + c.Placement: c.Placement != "" && c.Placement != "auto",
-		"check_arena":              c.CheckArena,
 		"slo":                      c.SLO > 0,
 		"http":                     c.HTTP != "",
 	}
 	for key, m := range c.Models {
-		set["models."+key+".quota"] = m.Quota != 0
 		set["models."+key+".priority"] = m.Priority != 0
 		set["models."+key+".max_hold"] = m.MaxHold != 0
 	}

@@ -95,11 +95,12 @@ func TestValidate(t *testing.T) {
 		"no path":           {Config{Models: map[string]ModelConfig{"a": {}}}, ErrConfig, "model a: path is missing"},
 		"unknown model":     {Config{Models: model, Sources: Sources{{Name: "s", URL: "x", Models: []string{"b"}}}}, ErrConfig, `no model "b"`},
 		"same source twice": {Config{Sources: Sources{{Name: "s", URL: "x"}, {Name: "s", URL: "y"}}}, ErrConfig, "used twice"},
-		"budget":            {Config{Budget: 512 << 20}, ErrNotYet, "budget: not yet"},
+		"budget":            {Config{Budget: 512 << 20}, nil, ""},
+		"lanes":             {Config{Lanes: 2}, ErrNotYet, "lanes above 1: not yet"},
 		"slo":               {Config{SLO: time.Millisecond}, ErrNotYet, "slo: not yet"},
 		"no slo":            {Config{SLO: NoSLO}, nil, ""},
-		"batch":             {Config{Batch: []int{1, 2}}, ErrNotYet, "batch"},
-		"quota":             {Config{Models: map[string]ModelConfig{"a": {Path: "a", Quota: 1}}}, ErrNotYet, "models.a.quota"},
+		"batch":             {Config{Batch: []int{0, 2}}, ErrConfig, "batch 0"},
+		"quota":             {Config{Models: map[string]ModelConfig{"a": {Path: "a", Quota: -1}}}, ErrConfig, "model a: quota"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.cfg.Validate()

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -32,8 +33,11 @@ type Model struct {
 	key     string
 	cfg     ModelConfig
 	info    *models.Model
-	session *ort.Session
-	lane    *lane.Lane
+	hash    [sha256.Size]byte // of its files; zero without a place in the cache
+	weights *ort.Weights      // nil where the library has them
+	program *lane.Program     // nil before it is loaded
+	quota   *ort.Quota        // nil without the arena
+	before  ort.Counts        // of warm-up
 	options decode.Options
 
 	mu     sync.Mutex
@@ -134,52 +138,35 @@ func (m *Model) classID(name string) (int, error) {
 	return 0, as(ErrConfig, fmt.Errorf("model %s has no class %q: it knows %s", m.key, name, known))
 }
 
-// start opens the session and warms the lane.
-func (m *Model) start(o ort.Options) (err error) {
-	if m.session, err = m.rt.library.OpenFile(m.info.Path, o); err != nil {
-		if errors.Is(err, ort.ErrProvider) {
-			return as(ErrProvider, err)
-		}
+// load opens the session and puts the model on the lane.
+func (m *Model) load(ctx context.Context, o ort.Options) error {
+	session, err := m.open(ctx, o)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, ort.ErrProvider):
+		return as(ErrProvider, err)
+	case err != nil:
 		return as(ErrModel, err)
 	}
-	if m.lane, err = lane.Open(m.info, m.session, &m.rt.turn); err != nil {
-		m.session = nil // the lane has closed it
-		return as(ErrModel, err)
-	}
-	return m.probe()
+	m.program, err = m.rt.lane.Add(m.info, session, m.rt.cfg.Batch, m.savedPlans())
+	return as(ErrModel, err)
 }
 
 // probe finds out whether a model that declares height and width dynamic really is: some exports
 // run at one size only. Such a model is fed that size.
-func (m *Model) probe() error {
+func (m *Model) probe() {
 	if !m.info.DynamicSize {
-		return nil
+		return
 	}
 	h, w := m.info.H, m.info.W
 	other := w - m.info.Stride
 	if other < m.info.Stride {
-		other = w + m.info.Stride
+		return // there is no smaller one
 	}
-	if err := m.lane.Probe(h, other); err != nil {
+	if err := m.program.Probe(h, other); err != nil {
 		m.info.DynamicSize = false
 		m.rt.warn(m.key, "", fmt.Sprintf("declares dynamic height and width but runs only at %dx%d: that size is used", h, w))
-	}
-	return nil
-}
-
-func (m *Model) weightBytes() int64 {
-	var n int64
-	for _, bytes := range m.info.ONNX.Stats(nil).WeightBytes {
-		n += bytes
-	}
-	return n
-}
-
-func (m *Model) close() {
-	if m.lane != nil {
-		m.lane.Close()
-	} else if m.session != nil {
-		m.session.Close()
 	}
 }
 
@@ -189,22 +176,20 @@ func (m *Model) Detect(ctx context.Context, f *camera.Frame) (*Result, error) {
 		return nil, err
 	}
 	defer m.rt.users.Done()
-	s, err := m.lane.TakeSingle(ctx)
+	s, err := m.program.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer m.lane.PutSingle(s)
+	defer s.Put()
 	if err := s.Fill(f); err != nil {
 		return nil, err
 	}
-	if err := s.Run(); err != nil {
+	var found look
+	if err := m.look(ctx, s, &found); err != nil {
 		return nil, err
 	}
 	res := header(f)
-	var scratch []decode.Detection
-	if err := m.finish(s, &res, &scratch); err != nil {
-		return nil, err
-	}
+	m.finish(&found, &res)
 	return &res, nil
 }
 
@@ -225,23 +210,34 @@ func header(f *camera.Frame) Result {
 	}
 }
 
-// finish completes a result with what a set has run. scratch is kept between calls.
-func (m *Model) finish(s *lane.Set, res *Result, scratch *[]decode.Detection) error {
-	found, stats, err := s.Decode((*scratch)[:0], m.options)
+// look is what one run found, kept when the set has been given back.
+type look struct {
+	found  [1][]decode.Detection
+	timing Timing
+}
+
+// look runs the model on the picture in a set. It allocates only where more is found than before.
+func (m *Model) look(ctx context.Context, s *lane.Set, l *look) error {
+	l.found[0] = l.found[0][:0]
+	stats, err := s.Detect(ctx, l.found[:], m.options)
 	if err != nil {
-		return fmt.Errorf("model %s: %w", m.key, err)
+		return err
 	}
-	*scratch = found
+	l.timing = Timing{Pre: s.Pre, Infer: s.Infer, Post: s.Post, Batch: 1}
 	m.count(stats)
+	return nil
+}
+
+// finish completes a result with what a run has found.
+func (m *Model) finish(l *look, res *Result) {
 	res.Model = m.key
-	res.Timing = Timing{Pre: s.Pre, Infer: s.Infer, Post: s.Post, Batch: 1}
+	res.Timing = l.timing
 	if !res.Captured.IsZero() {
 		res.Age = time.Since(res.Captured)
 	}
-	for _, d := range found {
+	for _, d := range l.found[0] {
 		res.Detections = append(res.Detections, Detection{
 			Class: m.info.Label(d.ClassID), ClassID: d.ClassID, Score: d.Score, Box: d.Box,
 		})
 	}
-	return nil
 }

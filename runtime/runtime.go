@@ -8,16 +8,20 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/eyas-edge/eyas/memplan"
+	"github.com/eyas-edge/eyas/runtime/cache"
+	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
@@ -28,7 +32,15 @@ type Runtime struct {
 	library *ort.Library
 	models  []*Model // in the order of their keys
 	byKey   map[string]*Model
-	turn    sync.Mutex // models take turns
+	ep      string     // the provider in effect
+	lane    *lane.Lane // models take turns
+
+	cache     *cache.Cache
+	cacheTold bool             // one warning about it is enough
+	cold      bool             // a model was optimised at this start
+	others    []memplan.Region // what the library and Go take
+	laid      *memplan.Plan
+	meter     meter
 
 	mu      sync.Mutex
 	closed  bool
@@ -74,17 +86,69 @@ func (rt *Runtime) open(ctx context.Context) error {
 		EP: rt.cfg.EP, Device: rt.cfg.Device, Threads: rt.cfg.Threads,
 		// An idle pool that spins slows the model whose turn it is by half.
 		ForceSpinningStop: len(rt.models) > 1,
+		OwnAllocator:      true,
 		Warn:              func(text string) { rt.warn("", "", text) },
 	}
+	if rt.ep, err = rt.library.EPFor(options); err != nil {
+		return as(ErrProvider, err)
+	}
+	options.OwnAllocator = rt.ep == ort.EPCPU
+	rt.openCache()
+	if err := rt.learn(ctx, options); err != nil {
+		return err
+	}
+	return rt.settle(ctx)
+}
+
+// learn loads the models and finds out what each run of them takes.
+func (rt *Runtime) learn(ctx context.Context, o ort.Options) error {
+	rt.lane = lane.New(lane.Options{Check: rt.cfg.CheckArena, Warn: rt.warnOf})
 	for _, m := range rt.models {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := m.start(options); err != nil {
+		if err := m.load(ctx, o); err != nil {
 			return err
 		}
 	}
+	if err := rt.lane.Record(ctx); err != nil {
+		return cmp.Or(ctx.Err(), as(ErrModel, err))
+	}
+	for _, m := range rt.models {
+		m.probe()
+	}
 	return nil
+}
+
+// settle plans the memory, checks that it is there, takes it, and runs everything once.
+func (rt *Runtime) settle(ctx context.Context) error {
+	rt.foresee()
+	if err := rt.place(); err != nil {
+		return err
+	}
+	for _, m := range rt.models {
+		m.limit()
+	}
+	planned := rt.lane.Need(math.MaxInt)
+	if err := rt.lane.Place(ctx, rt.laid.In(memplan.Arena) == memplan.Shared); err != nil {
+		return cmp.Or(ctx.Err(), as(ErrModel, err))
+	}
+	if planned != rt.lane.Need(math.MaxInt) { // a saved plan did not hold
+		if err := rt.place(); err != nil {
+			return err
+		}
+	}
+	for _, m := range rt.models {
+		m.before = m.program.Counts()
+	}
+	rt.save()
+	return nil
+}
+
+// warnOf passes on what a lane has to say of a model.
+func (rt *Runtime) warnOf(p *lane.Program, text string) {
+	for _, m := range rt.models {
+		if m.program == p {
+			rt.warn(m.key, "", text)
+		}
+	}
 }
 
 // load finds and loads ONNX Runtime.
@@ -109,16 +173,6 @@ func (rt *Runtime) readAll() error {
 	return nil
 }
 
-// Plan returns the memory that the models take, as far as it is known before the first frame.
-func (rt *Runtime) Plan() *memplan.Plan {
-	var p memplan.Plan
-	for _, m := range rt.models {
-		p.Add(memplan.Weights, m.key, m.weightBytes())
-		p.Add(memplan.Tensors, m.key, m.lane.TensorBytes())
-	}
-	return &p
-}
-
 // Models returns the models in the order of their keys.
 func (rt *Runtime) Models() []*Model { return slices.Clone(rt.models) }
 
@@ -126,7 +180,7 @@ func (rt *Runtime) Models() []*Model { return slices.Clone(rt.models) }
 func (rt *Runtime) Model(key string) *Model { return rt.byKey[key] }
 
 // EP returns the execution provider that the models really run on.
-func (rt *Runtime) EP() string { return rt.models[0].session.EP() }
+func (rt *Runtime) EP() string { return rt.ep }
 
 // Library returns the path and version of the ONNX Runtime library in use.
 func (rt *Runtime) Library() (path, version string) {
@@ -136,9 +190,7 @@ func (rt *Runtime) Library() (path, version string) {
 // Abort makes the runs that are under way fail soon, for an end that cannot wait for a slow model.
 // The runtime can only be closed after that.
 func (rt *Runtime) Abort() {
-	for _, m := range rt.models {
-		m.lane.Abort()
-	}
+	rt.lane.Abort()
 }
 
 // Close waits for calls under way and frees everything. It may be called twice.
@@ -150,7 +202,19 @@ func (rt *Runtime) Close() error {
 		rt.users.Wait()
 		for _, m := range rt.models {
 			m.checkScores(true)
+		}
+		if rt.laid != nil && rt.meter.frames.Load() >= warmFrames {
+			rt.save()
+			rt.saveUse()
+		}
+		if rt.lane != nil {
+			rt.lane.Close()
+		}
+		for _, m := range rt.models {
 			m.close()
+		}
+		if rt.cache != nil {
+			rt.cache.Close()
 		}
 	})
 	return nil

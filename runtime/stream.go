@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
-	"github.com/eyas-edge/eyas/models/decode"
 	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/pipeline"
 )
@@ -31,19 +30,15 @@ func (rt *Runtime) Stream(ctx context.Context, sources ...camera.Source) iter.Se
 			return
 		}
 		defer rt.users.Done()
-		s, err := rt.newStream(sources)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
+		s := rt.newStream(sources)
 		s.start(ctx)
 		defer s.stop()
 		s.consume(yield)
 	}
 }
 
-// stream is one call of Stream. A dispatcher fills input tensors, a runner per model runs them, and
-// the consumer's goroutine reads the outputs: each step works on another frame.
+// stream is one call of Stream. A dispatcher fills input tensors, a runner runs them and reads the outputs, and
+// the consumer's goroutine takes the results: each works on another frame.
 type stream struct {
 	rt      *Runtime
 	sources []camera.Source
@@ -51,14 +46,12 @@ type stream struct {
 
 	cancel  context.CancelFunc
 	intake  *pipeline.Intake
-	pending chan *job    // in the order of the frames
-	spare   chan *job    // jobs to use again: this many frames are in flight
-	pairs   []*lane.Pair // per model: the tensors of this stream
-	runners []chan *step // per model
+	pending chan *job  // in the order of the frames
+	spare   chan *job  // jobs to use again: this many frames are in flight
+	steps   chan *step // filled, in the order of the frames and of their models
 	done    sync.WaitGroup
 
-	result  Result
-	scratch []decode.Detection
+	result Result
 }
 
 // job is one frame with one step per model that looks at it, or the trouble of a source.
@@ -70,31 +63,25 @@ type job struct {
 	n     int // steps in use
 }
 
+// step is one model's look at a frame.
 type step struct {
-	model   int
-	set     *lane.Set
-	started time.Time     // of filling
-	filled  time.Time     // from then on it waits for its run
-	waited  time.Duration // between the two
+	model   *Model
+	set     *lane.Set // until it has run
+	started time.Time // of filling
+	filled  time.Time // from then on it waits for its run
+	looked  look
 	err     error
-	ran     chan struct{} // holds a token once the set has run
+	ran     chan struct{} // holds a token once the step is done
+	taken   bool          // the token was taken
 }
 
-func (rt *Runtime) newStream(sources []camera.Source) (*stream, error) {
+func (rt *Runtime) newStream(sources []camera.Source) *stream {
 	s := &stream{
 		rt: rt, sources: sources,
-		pending: make(chan *job, inFlight), spare: make(chan *job, inFlight),
+		pending: make(chan *job, inFlight), spare: make(chan *job, inFlight), steps: make(chan *step, lane.Inputs),
 	}
 	for _, source := range sources {
 		s.models = append(s.models, rt.modelsOf(source.Name()))
-	}
-	for _, m := range rt.models {
-		p, err := m.lane.Pair()
-		if err != nil {
-			return nil, err
-		}
-		s.pairs = append(s.pairs, p)
-		s.runners = append(s.runners, make(chan *step, lane.Sets))
 	}
 	for range inFlight {
 		j := &job{steps: make([]step, len(rt.models))}
@@ -103,7 +90,7 @@ func (rt *Runtime) newStream(sources []camera.Source) (*stream, error) {
 		}
 		s.spare <- j
 	}
-	return s, nil
+	return s
 }
 
 // modelsOf returns the indices of the models that look at a source: all, unless the configuration
@@ -127,9 +114,7 @@ func (rt *Runtime) modelsOf(source string) []int {
 func (s *stream) start(ctx context.Context) {
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.intake = pipeline.Start(ctx, s.sources)
-	for i, steps := range s.runners {
-		s.done.Go(func() { s.rt.models[i].runSteps(steps) })
-	}
+	s.done.Go(s.run)
 	s.done.Go(func() { s.dispatch(ctx) })
 	for _, source := range s.sources {
 		s.rt.event(Event{Kind: "source", Source: source.Name(), State: "open"})
@@ -144,17 +129,12 @@ func (s *stream) stop() {
 	}
 	s.done.Wait()
 	s.intake.Close()
-	for i, p := range s.pairs {
-		s.rt.models[i].lane.Return(p)
-	}
 }
 
 // dispatch hands frames to the models. It ends when the sources do or ctx is done.
 func (s *stream) dispatch(ctx context.Context) {
 	defer func() {
-		for _, steps := range s.runners {
-			close(steps)
-		}
+		close(s.steps)
 		close(s.pending)
 	}()
 	for {
@@ -182,32 +162,38 @@ func (s *stream) dispatch(ctx context.Context) {
 
 func (s *stream) fill(ctx context.Context, j *job) {
 	for _, i := range s.models[j.item.Source] {
-		set, err := s.pairs[i].Take(ctx)
+		m := s.rt.models[i]
+		set, err := m.program.Take(ctx)
 		if err != nil {
 			return // told to stop: the models that have the frame already finish it
 		}
 		st := &j.steps[j.n]
 		j.n++
-		st.model, st.set, st.started = i, set, time.Now()
+		st.model, st.set, st.started, st.taken = m, set, time.Now(), false
 		if st.err = set.Fill(j.item.Frame); st.err != nil {
+			set.Put()
 			st.ran <- struct{}{}
 			continue
 		}
 		st.filled = time.Now()
-		s.runners[i] <- st // never blocks: it has room for all sets
+		s.steps <- st // never blocks: it has room for all sets
 	}
 	if !s.rt.cfg.Pictures {
 		j.release() // the pixels are in the tensors: the source may have its buffer back
 	}
 }
 
-// runSteps is the model's lane: a locked thread that runs one filled set after the other.
-func (m *Model) runSteps(steps <-chan *step) {
+// run is the lane's thread: it runs one filled set after the other, and reads what each found, so that the
+// next run may overwrite the outputs.
+func (s *stream) run() {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
-	for st := range steps {
-		st.err = st.set.Run()
-		st.waited = max(time.Since(st.filled)-st.set.Infer, 0)
+	// What has been filled is run, also after the end was called.
+	ctx := context.Background()
+	for st := range s.steps {
+		st.err = st.model.look(ctx, st.set, &st.looked)
+		st.looked.timing.Queue = max(time.Since(st.filled)-st.looked.timing.Infer-st.looked.timing.Post, 0)
+		st.set.Put()
 		st.ran <- struct{}{}
 	}
 }
@@ -226,12 +212,12 @@ func (s *stream) yieldJob(j *job, yield func(*Result, error) bool) bool {
 	if !j.frame {
 		return s.yieldSource(j.item, yield)
 	}
+	s.rt.meter.frame()
 	for i := range j.n {
 		st := &j.steps[i]
 		<-st.ran
+		st.taken = true
 		res, err := s.read(j, st)
-		s.pairs[st.model].Put(st.set)
-		st.set = nil
 		if err != nil {
 			err = fmt.Errorf("%s: frame %d: %w", j.head.Source, j.head.Frame, err)
 		}
@@ -260,10 +246,8 @@ func (s *stream) read(j *job, st *step) (*Result, error) {
 	found := s.result.Detections[:0]
 	s.result = j.head
 	s.result.Detections = found
-	if err := s.rt.models[st.model].finish(st.set, &s.result, &s.scratch); err != nil {
-		return nil, err
-	}
-	s.result.Timing.Queue = max(st.started.Sub(j.item.Arrived), 0) + st.waited
+	st.model.finish(&st.looked, &s.result)
+	s.result.Timing.Queue += max(st.started.Sub(j.item.Arrived), 0)
 	if s.rt.cfg.Pictures {
 		s.result.Picture = j.item.Frame
 	}
@@ -274,10 +258,9 @@ func (s *stream) read(j *job, st *step) (*Result, error) {
 // job free for another frame.
 func (s *stream) finish(j *job) {
 	for i := range j.n {
-		if st := &j.steps[i]; st.set != nil {
+		if st := &j.steps[i]; !st.taken {
 			<-st.ran
-			s.pairs[st.model].Put(st.set)
-			st.set = nil
+			st.taken = true
 		}
 	}
 	j.release()

@@ -9,7 +9,7 @@ import (
 	"github.com/eyas-edge/eyas/models"
 )
 
-// Size is an amount of memory: bytes, or below zero a share of the machine's memory in hundredths of
+// Size is an amount of memory: bytes, or below zero a share of the machine's memory (a headroom: of the weights) in hundredths of
 // a per cent (see Percent). Zero stands for the default.
 type Size int64
 
@@ -51,6 +51,9 @@ func ParseSize(s string) (Size, error) {
 	}
 	return 0, bad
 }
+
+// share returns what a Size below zero stands for, 0 to 1.
+func (s Size) share() float64 { return float64(-s) / 1e4 }
 
 // String writes the size as ParseSize reads it, exactly.
 func (s Size) String() string {

@@ -56,7 +56,7 @@ type engineFlags struct {
 	ORT       string `name:"ort" group:"engine" placeholder:"PATH" help:"The ONNX Runtime library."`
 	Lanes     int    `group:"engine" placeholder:"1" help:"Runs of a model at the same time; only 1 in this version."`
 	Threads   int    `group:"engine" placeholder:"N" help:"Threads of a lane (default: the CPUs allowed)."`
-	Batch     []int  `group:"engine" placeholder:"1,2,4" help:"The ladder of batch sizes; only 1 in this version."`
+	Batch     []int  `group:"engine" placeholder:"1,2,4" help:"The ladder of batch sizes (run: only 1 in this version)."`
 }
 
 func (f engineFlags) apply(c *eyas.Config) {
@@ -72,11 +72,11 @@ func (f engineFlags) apply(c *eyas.Config) {
 }
 
 type memoryFlags struct {
-	Budget     eyas.Size `group:"memory" placeholder:"512MiB|40%" help:"Limit of the planned memory; not yet in this version."`
-	Headroom   eyas.Size `group:"memory" placeholder:"20%" help:"Room beside the weights for what cannot be planned; not yet in this version."`
-	Placement  string    `group:"memory" placeholder:"auto" help:"auto, dedicated or shared; only auto in this version."`
-	NoCache    bool      `group:"memory" help:"Leave the caches alone."`
-	CheckArena bool      `group:"memory" help:"Verify the arena on each run; not yet in this version."`
+	Budget     eyas.Size `group:"memory" placeholder:"512MiB|40%" help:"Limit of the planned memory (default: what the machine has)."`
+	Headroom   eyas.Size `group:"memory" placeholder:"20%" help:"Room beside the weights for what cannot be planned, as a share of them or in bytes."`
+	Placement  string    `group:"memory" placeholder:"auto" help:"auto, dedicated (locked) or shared memory."`
+	NoCache    bool      `group:"memory" help:"Leave the cache of optimised models and plans alone."`
+	CheckArena bool      `group:"memory" help:"Verify the arena on each run."`
 }
 
 func (f memoryFlags) apply(c *eyas.Config) {

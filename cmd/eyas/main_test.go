@@ -48,7 +48,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv("EYAS_ORT_LIB") == "" {
 		os.Setenv("EYAS_ORT_LIB", filepath.Join(testenv.Root(), ".deps", "onnxruntime"))
 	}
-	goleak.VerifyTestMain(m)
+	dir, err := os.MkdirTemp("", "eyas-cache")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_CACHE_HOME", dir) // not the developer's
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
 }
 
 // assets returns the root of the assets, and skips where they, or the library, are not there.

@@ -132,9 +132,8 @@ func TestNotYet(t *testing.T) {
 		call(t, fast(t, "x="+source, picture(t, "classic/bus.jpg"))...).want(t, 2, "source "+source+": not yet")
 	}
 	for flag, value := range map[string]string{
-		"slo": "50ms", "budget": "40%", "headroom": "10%", "placement": "shared", "lanes": "2", "batch": "1,2", "precision": "fp16", "http": ":0",
+		"slo": "50ms", "lanes": "2", "batch": "1,2", "precision": "fp16", "http": ":0",
 	} {
 		call(t, fast(t, "--"+flag, value, picture(t, "classic/bus.jpg"))...).want(t, 2, ": not yet in this version: leave it out")
 	}
-	call(t, fast(t, "--check-arena", picture(t, "classic/bus.jpg"))...).want(t, 2, "check_arena: not yet")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
@@ -38,6 +39,9 @@ func (c *runCmd) Run(e *env) error {
 	cfg.Logger = e.log
 	if err := cfg.Validate(); err != nil {
 		return err
+	}
+	if len(cfg.Batch) > 0 && slices.Max(cfg.Batch) > 1 {
+		return exitError{exitUsage, "run: batch sizes above 1: not yet in this version: leave it out"} // plan and bench take them
 	}
 	if c.Check || c.PrintConfig {
 		return c.show(e, &cfg)

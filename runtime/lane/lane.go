@@ -1,171 +1,212 @@
-// Package lane is one executor: a session of ONNX Runtime with sets of bound tensors. A user has a pair of
-// them, so that one is filled or read while the other runs. A lane runs one set at a time.
+// Package lane is one executor: the memory that runs need, planned before the first one, and the order in
+// which models use it.
+//
+// A Lane has two input buffers, so that one is filled while the other runs, one block for outputs and one
+// arena for intermediate tensors. The models on it, each a Program, take turns and share all of these: what
+// a lane takes is the largest need of its models, not the sum.
 package lane
 
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/eyas-edge/eyas/camera/frame"
-	"github.com/eyas-edge/eyas/models"
-	"github.com/eyas-edge/eyas/models/decode"
-	"github.com/eyas-edge/eyas/models/prep"
+	"github.com/eyas-edge/eyas/internal/tensor"
+	"github.com/eyas-edge/eyas/memplan"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
-// Sets is the number of tensor sets of a pair: one runs, one is filled or read.
-const Sets = 2
+// Inputs is the number of input buffers: one runs, one is filled.
+const Inputs = 2
 
-// Lane runs one model. Its methods may be called from several goroutines.
+// Options of a lane.
+type Options struct {
+	// Check has every run verify the guards behind each buffer of the arena.
+	Check bool
+	// Warn is told what a user should know of a model, in one line each. It may be nil.
+	Warn func(p *Program, text string)
+}
+
+// Lane runs one model at a time. Its methods may be called from several goroutines, those that build it
+// (Add, Record, Place) from one, in this order, before any other.
 type Lane struct {
-	model   *models.Model
-	session *ort.Session
-	turn    *sync.Mutex // held during a run; shared by the lanes that take turns
-	single  chan *Set   // the set for one picture at a time; bound when it is first used
+	options  Options
+	programs []*Program
+	turn     sync.Mutex // held during a run and while its outputs are read
+	free     chan int   // indices of free input buffers
+	inputs   [Inputs]*tensor.Tensor
+	outputs  *tensor.Tensor
+	arena    *ort.Arena // nil where the library allocates
+
 	aborted atomic.Bool
-
-	mu       sync.Mutex
-	sets     []*Set // all
-	idle     []*Pair
-	inferred bool // bind outputs whose shape was inferred
+	mu      sync.Mutex // guards running
+	running *ort.Binding
 }
 
-// Open makes a lane of the session, binds a pair of sets at the model's default size, and runs a grey
-// picture, so that the first frame finds everything in place. turn is shared by lanes that must not
-// run at the same time. The lane owns the session from then on.
-func Open(m *models.Model, session *ort.Session, turn *sync.Mutex) (*Lane, error) {
-	l := &Lane{model: m, session: session, turn: turn, single: make(chan *Set, 1), inferred: true}
-	if err := l.open(); err != nil {
-		l.Close()
-		return nil, err
+// New returns an empty lane.
+func New(o Options) *Lane {
+	l := &Lane{options: o, free: make(chan int, Inputs)}
+	for i := range Inputs {
+		l.free <- i
 	}
-	return l, nil
+	return l
 }
 
-func (l *Lane) open() error {
-	err := l.warmPair()
-	if err != nil {
-		// The library is the judge of output shapes: without what was inferred it may run.
-		l.inferred = false
-		if l.warmPair() != nil {
-			return err // the first says more
-		}
-	}
-	single, err := l.newSet()
-	if err == nil {
-		l.single <- single
-	}
-	return err
+// Need is the memory of a lane in bytes, each figure the largest of its models'.
+type Need struct {
+	Slots   int64 // of the arena, for planned buffers
+	Spill   int64 // of the arena, for what is not planned
+	Inputs  int64 // of both buffers
+	Outputs int64 // of fixed shape
 }
 
-func (l *Lane) warmPair() error {
-	p, err := l.Pair()
-	if err != nil {
+// Need returns what the lane takes for batches up to largest, known once Record has returned.
+func (l *Lane) Need(largest int) Need {
+	var n Need
+	for _, p := range l.programs {
+		own := p.Need(largest)
+		n.Slots = max(n.Slots, own.Slots)
+		n.Spill = max(n.Spill, own.Spill)
+		n.Inputs = max(n.Inputs, own.Inputs)
+		n.Outputs = max(n.Outputs, own.Outputs)
+	}
+	if n.Spill > 0 { // what is left of the last page is of use here
+		n.Spill = pages(int(n.Slots+n.Spill)+ort.Overrun) - ort.Overrun - n.Slots
+	}
+	return n
+}
+
+// Record gets to know every model of the lane: it binds tensors for each batch size and runs it where no
+// saved plan says what a run allocates. Memory for these runs comes from the heap, for a moment.
+func (l *Lane) Record(ctx context.Context) error {
+	if err := l.mapBlocks(); err != nil {
 		return err
 	}
-	for i := range Sets {
-		s := <-p.free
-		if err := s.warm(l.model.H, l.model.W, i == 0); err != nil {
+	for _, p := range l.programs {
+		if err := p.open(ctx); err != nil {
 			return err
 		}
-		p.free <- s
 	}
-	l.Return(p)
+	ort.Trim() // what the recorded runs took
 	return nil
 }
 
-func (l *Lane) newSet() (*Set, error) {
-	d, err := decode.New(l.model.Head)
-	if err != nil {
-		return nil, err
+// mapBlocks maps the blocks of all tensors, in shared memory. Their pages come as they are touched, since the
+// models may not be able to run the largest batch.
+func (l *Lane) mapBlocks() error {
+	var in, out int
+	for _, p := range l.programs {
+		in = max(in, p.inputBytes(p.model.H, p.model.W, p.Largest()))
+		out = max(out, p.outputBytes(p.Largest()))
 	}
-	s := &Set{lane: l, decoder: d}
-	l.mu.Lock()
-	l.sets = append(l.sets, s)
-	l.mu.Unlock()
-	return s, nil
-}
-
-// Pair is the sets of one user: a stream of frames.
-type Pair struct {
-	free chan *Set
-}
-
-// Pair returns a pair that nobody else uses, to be given back with Return. The first one is warm;
-// others are made as streams run side by side, and kept.
-func (l *Lane) Pair() (*Pair, error) {
-	l.mu.Lock()
-	if n := len(l.idle); n > 0 {
-		p := l.idle[n-1]
-		l.idle = l.idle[:n-1]
-		l.mu.Unlock()
-		return p, nil
-	}
-	l.mu.Unlock()
-	p := &Pair{free: make(chan *Set, Sets)}
-	for range Sets {
-		s, err := l.newSet()
-		if err != nil {
-			return nil, err
+	var err error
+	for i := range l.inputs {
+		if l.inputs[i], err = ort.NewSharedTensor("inputs", tensor.Uint8, int(pages(in))); err != nil {
+			return err
 		}
-		p.free <- s
 	}
-	return p, nil
+	l.outputs, err = ort.NewSharedTensor("outputs", tensor.Uint8, int(pages(out)))
+	return err
 }
 
-// Return gives a pair back. Both its sets must have been put back.
-func (l *Lane) Return(p *Pair) {
-	l.mu.Lock()
-	l.idle = append(l.idle, p)
-	l.mu.Unlock()
-}
-
-// Take waits for a free set of the pair. The caller gives it back with Put.
-func (p *Pair) Take(ctx context.Context) (*Set, error) { return take(ctx, p.free) }
-
-// Put gives a set back to the pair.
-func (p *Pair) Put(s *Set) { p.free <- s }
-
-// TakeSingle waits for the set that serves single pictures, which no stream holds. The caller gives it
-// back with PutSingle.
-func (l *Lane) TakeSingle(ctx context.Context) (*Set, error) { return take(ctx, l.single) }
-
-// PutSingle gives the set back.
-func (l *Lane) PutSingle(s *Set) { l.single <- s }
-
-func take(ctx context.Context, from chan *Set) (*Set, error) {
-	select {
-	case s := <-from:
-		return s, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Probe says whether the model runs at another input size of h x w pixels.
-func (l *Lane) Probe(h, w int) error {
-	v, err := newVariant(l.model, l.session, h, w, l.inferred)
-	if err != nil {
+// Place takes the arena that the plans need and runs every model at every batch size once, so that the
+// first frame finds everything in place. A saved plan that does not hold is made anew. shared takes shared memory
+// for the arena instead of private.
+func (l *Lane) Place(ctx context.Context, shared bool) error {
+	if err := l.takeArena(shared); err != nil {
 		return err
 	}
-	defer v.close()
-	l.turn.Lock()
-	defer l.turn.Unlock()
-	return v.binding.Run()
+	l.lockTensors() // after the arena: it comes first where locked memory is short
+	for {
+		settled := true
+		for _, p := range l.programs {
+			held, err := p.verify(ctx)
+			if err != nil {
+				return err
+			}
+			settled = settled && held
+		}
+		if n := l.Need(math.MaxInt); settled || l.arena == nil || n.Slots <= l.arena.Slots() && n.Spill <= l.arena.Spill() {
+			return nil
+		}
+		if err := l.dropArena(); err != nil {
+			return err
+		}
+		if err := l.takeArena(shared); err != nil {
+			return err
+		}
+	}
 }
 
-// TensorBytes returns the bytes of all bound tensors.
-func (l *Lane) TensorBytes() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var n int64
-	for _, s := range l.sets {
-		n += s.bytes.Load()
+// lockTensors makes the pages of the tensors present and keeps them so, where that is allowed; elsewhere the
+// runs of verify touch them.
+func (l *Lane) lockTensors() {
+	for _, used := range l.Tensors() {
+		_ = ort.LockTensor(&tensor.Tensor{Data: used})
 	}
-	return n
+}
+
+func (l *Lane) takeArena(shared bool) (err error) {
+	n := l.Need(math.MaxInt)
+	if n.Slots+n.Spill == 0 {
+		return nil // no session that uses our allocator
+	}
+	if l.arena, err = ort.NewArena(n.Slots, n.Spill, shared); err != nil {
+		return err
+	}
+	for _, p := range l.programs {
+		p.plans.place(l.arena.Slots())
+	}
+	return nil
+}
+
+func (l *Lane) dropArena() error {
+	if l.arena == nil {
+		return nil
+	}
+	for _, p := range l.programs {
+		p.plain()
+		p.plans.place(0)
+	}
+	err := l.arena.Close()
+	l.arena = nil
+	return err
+}
+
+// Decisive returns the plan that the arena owes its size to; false where there is none.
+func (l *Lane) Decisive() (memplan.Problem, memplan.Solution, bool) {
+	var top *plan
+	for _, p := range l.programs {
+		if t := p.plans.highest(math.MaxInt); top == nil || t != nil && t.solution.Height > top.solution.Height {
+			top = t
+		}
+	}
+	if top == nil {
+		return memplan.Problem{}, memplan.Solution{}, false
+	}
+	return top.schedule.Problem(), top.solution, true
+}
+
+// Arena returns the lane's arena, nil before Place and where the library allocates.
+func (l *Lane) Arena() *ort.Arena { return l.arena }
+
+// Tensors returns the memory of all tensors as far as the models use it: the input buffers and the block of
+// outputs.
+func (l *Lane) Tensors() [][]byte {
+	n := l.Need(math.MaxInt)
+	var used [][]byte
+	for i, t := range []*tensor.Tensor{l.inputs[0], l.inputs[1], l.outputs} {
+		bytes := n.Inputs / Inputs
+		if i == Inputs {
+			bytes = n.Outputs
+		}
+		if t != nil {
+			used = append(used, t.Data[:min(bytes, int64(len(t.Data)))])
+		}
+	}
+	return used
 }
 
 // Abort makes the run that is under way return soon, and every later one fail.
@@ -173,139 +214,38 @@ func (l *Lane) Abort() {
 	l.aborted.Store(true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.sets {
-		s.abort()
+	if l.running != nil {
+		l.running.Terminate()
 	}
 }
 
-// Close frees the tensors and the session. All sets must have been given back.
-func (l *Lane) Close() {
+// run runs a binding for the owner of turn.
+func (l *Lane) run(b *ort.Binding, name string) error {
+	l.setRunning(b)
+	defer l.setRunning(nil)
+	if l.aborted.Load() { // looked at after setRunning: Abort sees the one or the other
+		return fmt.Errorf("model %s: %w", name, ort.ErrTerminated)
+	}
+	return b.Run()
+}
+
+func (l *Lane) setRunning(b *ort.Binding) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range l.sets {
-		for _, v := range s.variants {
-			v.close()
-		}
-		s.variants = nil
-	}
-	l.sets = nil
-	l.session.Close()
+	l.running = b
+	l.mu.Unlock()
 }
 
-// Set is one set of bound tensors with what fills and reads them. One goroutine uses it at a
-// time.
-type Set struct {
-	lane     *Lane
-	decoder  *decode.Decoder
-	variants []*variant // by input size, the last used first
-	now      *variant   // what Fill chose
-	at       prep.Transform
-
-	Pre, Infer, Post time.Duration // of the last Fill, Run and Decode
-
-	bytes   atomic.Int64 // of the variants' tensors
-	mu      sync.Mutex   // guards running
-	running *variant
-}
-
-// Fill puts a frame into the input tensor. It returns once the frame's pixels are no longer
-// needed. Its errors and those of Run name the model.
-func (s *Set) Fill(f *frame.Frame) error {
-	start := time.Now()
-	h, w := s.lane.model.InputSize(f.Width, f.Height)
-	if err := s.choose(h, w); err != nil {
-		return err
+// Close frees the tensors, the sessions and the arena. All sets must have been given back.
+func (l *Lane) Close() error {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	for _, p := range l.programs {
+		p.close()
 	}
-	var err error
-	if s.at, err = s.now.fill(f); err != nil {
-		err = fmt.Errorf("model %s: %w", s.lane.model.Name, err)
+	l.programs = nil
+	err := l.dropArena()
+	for _, t := range append(l.inputs[:], l.outputs) {
+		ort.FreeTensor(t)
 	}
-	s.Pre = time.Since(start)
 	return err
-}
-
-// Run runs the model on what Fill put in, waiting for the lane's turn.
-func (s *Set) Run() error {
-	s.lane.turn.Lock()
-	defer s.lane.turn.Unlock()
-	s.setRunning(s.now)
-	defer s.setRunning(nil)
-	if s.lane.aborted.Load() { // looked at after setRunning: Abort sees the one or the other
-		return fmt.Errorf("model %s: %w", s.lane.model.Name, ort.ErrTerminated)
-	}
-	start := time.Now()
-	err := s.now.binding.Run()
-	s.Infer = time.Since(start)
-	return err
-}
-
-// Decode appends what the run found in the frame.
-func (s *Set) Decode(dst []decode.Detection, o decode.Options) ([]decode.Detection, decode.Stats, error) {
-	start := time.Now()
-	dst, err := s.decoder.Decode(dst, s.now.binding.Outputs(), 0, s.at, o)
-	s.Post = time.Since(start)
-	return dst, s.decoder.Stats(), err
-}
-
-func (s *Set) setRunning(v *variant) {
-	s.mu.Lock()
-	s.running = v
-	s.mu.Unlock()
-}
-
-func (s *Set) abort() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running != nil {
-		s.running.binding.Terminate()
-	}
-}
-
-// warm binds a set, touches its input and, for one set of a lane, runs: what a first run sets up belongs to
-// the session that the sets share.
-func (s *Set) warm(h, w int, run bool) error {
-	if err := s.choose(h, w); err != nil {
-		return err
-	}
-	grey, err := frame.New(frame.Gray, 1, 1, []frame.Plane{{Data: []byte{114}, Stride: 1}}, time.Time{}, nil)
-	if err != nil {
-		return err
-	}
-	if s.at, err = s.now.fill(grey); err != nil || !run {
-		return err
-	}
-	if err := s.Run(); err != nil {
-		return err
-	}
-	_, _, err = s.Decode(nil, decode.Options{Conf: 1, IoU: 1, MaxDet: 1})
-	s.decoder.Reset() // what a grey picture scores is no evidence
-	return err
-}
-
-// maxVariants bounds the tensors kept for a model with dynamic height and width: sources of more
-// shapes than this make the least used one anew.
-const maxVariants = 8
-
-// choose makes the variant of an input size the current one.
-func (s *Set) choose(h, w int) error {
-	for i, v := range s.variants {
-		if v.h == h && v.w == w {
-			copy(s.variants[1:i+1], s.variants[:i])
-			s.variants[0], s.now = v, v
-			return nil
-		}
-	}
-	v, err := newVariant(s.lane.model, s.lane.session, h, w, s.lane.inferred)
-	if err != nil {
-		return err
-	}
-	if len(s.variants) == maxVariants {
-		s.bytes.Add(-s.variants[maxVariants-1].bytes())
-		s.variants[maxVariants-1].close()
-		s.variants = s.variants[:maxVariants-1]
-	}
-	s.bytes.Add(v.bytes())
-	s.variants = append([]*variant{v}, s.variants...)
-	s.now = v
-	return nil
 }

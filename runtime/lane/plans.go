@@ -1,0 +1,205 @@
+package lane
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/eyas-edge/eyas/memplan"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// Shape is what a plan is good for: the input size in pixels and the pictures of a run.
+type Shape struct {
+	H     int `json:"h"`
+	W     int `json:"w"`
+	Batch int `json:"batch"`
+}
+
+// Saved is what a model's runs were found to allocate, for the next start.
+type Saved struct {
+	Plans []SavedPlan `json:"plans"`
+}
+
+// SavedPlan is the plan of one shape.
+type SavedPlan struct {
+	Shape
+	Recordings []ort.Recording  `json:"recordings"`
+	Solution   memplan.Solution `json:"arena"`
+}
+
+// Limits of what is kept of a model. Real ones come in 39 input sizes at most (multiples of 32 up to 640 on
+// one side); one whose runs go on to differ after eight plans is left to the spill block.
+const (
+	maxShapes     = 64
+	maxRecordings = 8
+	maxNodes      = 50_000 // of a search: tens of milliseconds at most
+	minSpill      = 64 << 10
+)
+
+// plan is the plan of one shape. It is replaced, never changed.
+type plan struct {
+	recordings []ort.Recording
+	schedule   *ort.Schedule
+	solution   memplan.Solution
+	// placed is false for a plan that does not fit the lane's arena.
+	placed bool
+	// outgrown says that schedule and solution are for fewer recordings: what all of them need does not
+	// fit the arena. The next start plans for them.
+	outgrown bool
+}
+
+// plans are the plans of a model.
+type plans struct {
+	check bool
+	room  int64 // of the arena; 0 while there is none
+
+	mu      sync.Mutex
+	byShape map[Shape]*plan
+	left    map[Shape]bool // a run has left its plan: it is to be recorded again
+	retaken map[Shape]int  // how often that was
+}
+
+func newPlans(check bool, saved *Saved) *plans {
+	ps := &plans{check: check, byShape: map[Shape]*plan{}, left: map[Shape]bool{}, retaken: map[Shape]int{}}
+	if saved == nil || check { // guards make slots larger
+		return ps
+	}
+	for _, s := range saved.Plans {
+		schedule, err := ort.NewSchedule(false, s.Recordings...)
+		if err != nil || len(ps.byShape) == maxShapes || len(s.Recordings) > maxRecordings {
+			continue // it is recorded anew
+		}
+		if memplan.Validate(schedule.Problem(), s.Solution) != nil {
+			continue
+		}
+		ps.byShape[s.Shape] = &plan{recordings: s.Recordings, schedule: schedule, solution: s.Solution}
+	}
+	return ps
+}
+
+// get returns the plan of a shape, nil if there is none, and whether its runs are to be recorded.
+func (ps *plans) get(s Shape) (p *plan, record bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p = ps.byShape[s]
+	if p == nil {
+		return nil, len(ps.byShape) < maxShapes
+	}
+	return p, ps.left[s]
+}
+
+// add plans for one more recording of a shape.
+func (ps *plans) add(ctx context.Context, s Shape, r ort.Recording) error {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	delete(ps.left, s)
+	next := &plan{recordings: []ort.Recording{r}}
+	old := ps.byShape[s]
+	if old != nil {
+		if slices.ContainsFunc(old.recordings, func(o ort.Recording) bool { return slices.Equal(o, r) }) {
+			return nil
+		}
+		next.recordings = append(slices.Clone(old.recordings), r)
+	}
+	if err := next.solve(ctx, ps.check); err != nil {
+		return err
+	}
+	if ps.room > 0 && next.solution.Height > ps.room && old != nil {
+		next.schedule, next.solution, next.outgrown = old.schedule, old.solution, true
+	}
+	next.placed = ps.room > 0 && next.solution.Height <= ps.room
+	ps.byShape[s] = next
+	return nil
+}
+
+func (p *plan) solve(ctx context.Context, check bool) (err error) {
+	if p.schedule, err = ort.NewSchedule(check, p.recordings...); err != nil {
+		return err
+	}
+	p.solution, err = memplan.Solve(ctx, p.schedule.Problem(), memplan.MaxNodes(maxNodes))
+	return err
+}
+
+// place tells the plans how large the arena is.
+func (ps *plans) place(room int64) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.room = room
+	for s, p := range ps.byShape {
+		placed := *p
+		placed.placed = room > 0 && p.solution.Height <= room
+		ps.byShape[s] = &placed
+	}
+}
+
+// leave notes that a run has left its plan. After maxRecordings times that is left to the spill block.
+func (ps *plans) leave(s Shape) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p := ps.byShape[s]; p != nil && len(p.recordings) < maxRecordings && ps.retaken[s] < maxRecordings {
+		ps.retaken[s]++
+		ps.left[s] = true
+	}
+}
+
+// drop forgets the plan of a shape.
+func (ps *plans) drop(s Shape) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	delete(ps.byShape, s)
+	delete(ps.left, s)
+}
+
+// need returns the arena's bytes for batches up to n. Outputs that the library allocates stay in the spill
+// block until their binding runs again, one of each input buffer; as much again keeps pieces large enough.
+func (ps *plans) need(n int) (slots, spill int64) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for s, p := range ps.byShape {
+		if s.Batch > n {
+			continue
+		}
+		slots = max(slots, p.solution.Height)
+		spill += 2 * Inputs * p.schedule.Spill()
+	}
+	if len(ps.byShape) > 0 {
+		spill = max(spill, minSpill)
+	}
+	return slots, spill
+}
+
+// highest returns the plan for a batch up to n that needs the most of the arena, nil if there is none.
+func (ps *plans) highest(n int) *plan {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	var top *plan
+	for s, p := range ps.byShape {
+		if s.Batch <= n && (top == nil || p.solution.Height > top.solution.Height) {
+			top = p
+		}
+	}
+	return top
+}
+
+// saved returns what the next start is to know.
+func (ps *plans) saved(ctx context.Context) (*Saved, error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	s := &Saved{}
+	for shape, p := range ps.byShape {
+		if p.outgrown || ps.check {
+			whole := &plan{recordings: p.recordings}
+			if err := whole.solve(ctx, false); err != nil {
+				return nil, err
+			}
+			p = whole
+		}
+		s.Plans = append(s.Plans, SavedPlan{shape, p.recordings, p.solution})
+	}
+	slices.SortFunc(s.Plans, func(a, b SavedPlan) int {
+		return cmp.Or(cmp.Compare(a.Batch, b.Batch), cmp.Compare(a.H, b.H), cmp.Compare(a.W, b.W))
+	})
+	return s, nil
+}

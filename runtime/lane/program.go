@@ -1,0 +1,360 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/models"
+	"github.com/eyas-edge/eyas/models/decode"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// Program is one model on a lane.
+type Program struct {
+	lane     *Lane
+	model    *models.Model
+	session  *ort.Session
+	decoder  *decode.Decoder
+	sets     [Inputs]*Set
+	ladder   []int // batch sizes, ascending
+	inferred bool  // bind outputs whose shape was inferred
+	quota    *ort.Quota
+	plans    *plans
+	outgrown bool         // was told
+	recorded atomic.Int64 // runs
+
+	mu    sync.Mutex
+	past  ort.Counts // of bindings that were closed
+	bound map[*bound]struct{}
+	sizes map[int]int // of the outputs, by batch size
+}
+
+// Add puts a model on the lane. The batch sizes of ladder are those that it is to be ready for; one that
+// fixes its batch has that one only. saved may be nil. The lane owns the session from then on.
+func (l *Lane) Add(m *models.Model, s *ort.Session, ladder []int, saved *Saved) (*Program, error) {
+	p := &Program{lane: l, model: m, session: s, inferred: true, bound: map[*bound]struct{}{}, sizes: map[int]int{}}
+	l.programs = append(l.programs, p)
+	p.plans = newPlans(l.options.Check, saved)
+	for _, n := range ladder {
+		p.ladder = append(p.ladder, m.Batch(n))
+	}
+	if len(p.ladder) == 0 {
+		p.ladder = []int{m.Batch(1)}
+	}
+	slices.Sort(p.ladder)
+	p.ladder = slices.Compact(p.ladder)
+	var err error
+	if p.decoder, err = decode.New(m.Head); err != nil {
+		return nil, err
+	}
+	for i := range p.sets {
+		p.sets[i] = &Set{program: p, index: i, at: make([]transform, p.Largest())}
+	}
+	return p, nil
+}
+
+// Ladder returns the batch sizes that the model is ready for, ascending.
+func (p *Program) Ladder() []int { return slices.Clone(p.ladder) }
+
+// Largest returns the largest batch size.
+func (p *Program) Largest() int { return p.ladder[len(p.ladder)-1] }
+
+// Model returns what the model is.
+func (p *Program) Model() *models.Model { return p.model }
+
+// Session returns the model's session.
+func (p *Program) Session() *ort.Session { return p.session }
+
+// fit returns the smallest batch size of the ladder that holds n pictures.
+func (p *Program) fit(n int) int {
+	for _, b := range p.ladder {
+		if b >= n {
+			return b
+		}
+	}
+	return p.Largest()
+}
+
+// planned says whether the model's runs are served from the arena.
+func (p *Program) planned() bool { return p.session.Own() }
+
+// Limit charges what the model's runs take beside the arena to q, from Place on.
+func (p *Program) Limit(q *ort.Quota) { p.quota = q }
+
+// Saved returns what the next start is to know.
+func (p *Program) Saved(ctx context.Context) (*Saved, error) { return p.plans.saved(ctx) }
+
+// Changed says whether Saved has something that the lane was not given.
+func (p *Program) Changed() bool { return p.recorded.Load() > 0 }
+
+// Recordings returns how many runs were recorded: before the first frame, for sizes of pictures that were not
+// met before, and after runs that left their plan.
+func (p *Program) Recordings() int64 { return p.recorded.Load() }
+
+// open binds and runs every batch size. One that the model declares and cannot run is taken off the ladder.
+func (p *Program) open(ctx context.Context) error {
+	var able []int
+	for _, n := range p.ladder {
+		err := p.learn(ctx, n)
+		if err != nil && len(able) == 0 && p.inferred && !errors.Is(err, ctx.Err()) {
+			// The library is the judge of output shapes: without what was inferred it may run.
+			p.inferred = false
+			clear(p.sizes)
+			p.forget()
+			if p.learn(ctx, n) == nil {
+				err = nil
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			able = append(able, n)
+		case len(able) == 0:
+			return err
+		default:
+			p.warn(fmt.Sprintf("declares any batch size but does not run %d pictures at once: batches end at %d", n, able[len(able)-1]))
+			p.ladder = able
+			return nil
+		}
+	}
+	return nil
+}
+
+func (p *Program) warn(text string) {
+	if p.lane.options.Warn != nil {
+		p.lane.options.Warn(p, text)
+	}
+}
+
+// learn gets to know what a run of n pictures allocates, from the saved plan or by running.
+func (p *Program) learn(ctx context.Context, n int) error {
+	s := p.sets[0]
+	if err := s.fill(greyPicture, n); err != nil {
+		return err
+	}
+	b, err := s.now.at(n)
+	if err != nil {
+		return err
+	}
+	if plan, _ := p.plans.get(b.shape); p.planned() && plan != nil {
+		return nil
+	}
+	p.lane.turn.Lock()
+	defer p.lane.turn.Unlock()
+	// In its first run a session also allocates what it keeps.
+	if err := p.lane.run(b.binding, p.model.Name); err != nil || !p.planned() {
+		return err
+	}
+	return s.record(ctx, b)
+}
+
+// verify runs every batch size from the arena, and touches the tensors of all sets. It returns false if a
+// saved plan did not hold, and was made anew.
+func (p *Program) verify(ctx context.Context) (held bool, err error) {
+	held = true
+	for b := range p.bound {
+		if err := p.limit(b.binding); err != nil {
+			return false, err
+		}
+	}
+	for _, n := range p.ladder {
+		for _, s := range p.sets {
+			if ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+			if err := s.fill(greyPicture, n); err != nil {
+				return false, err
+			}
+			if s.index > 0 {
+				if _, err := s.now.at(n); err != nil { // bound; what a first run sets up belongs to the session
+					return false, err
+				}
+				continue
+			}
+			ok, err := s.verify(ctx)
+			if err != nil {
+				return false, err
+			}
+			held = held && ok
+		}
+	}
+	return held, nil
+}
+
+// Probe says whether the model runs at another input size of h x w pixels. It is to be called between
+// Record and Place.
+func (p *Program) Probe(h, w int) error {
+	s := p.sets[0]
+	v, err := newVariant(s, h, w)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	b, err := v.at(p.ladder[0])
+	if err != nil {
+		return err
+	}
+	p.lane.turn.Lock()
+	defer p.lane.turn.Unlock()
+	return p.lane.run(b.binding, p.model.Name)
+}
+
+// Take waits for a free input buffer of the lane, for this model. The caller gives it back with Put.
+func (p *Program) Take(ctx context.Context) (*Set, error) {
+	select {
+	case i := <-p.lane.free:
+		s := p.sets[i]
+		s.filled = 0
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// exec runs a binding for the owner of the turn, from the arena where the model is planned.
+func (p *Program) exec(ctx context.Context, b *bound) error {
+	if !p.planned() {
+		return p.lane.run(b.binding, p.model.Name)
+	}
+	if p.lane.arena != nil {
+		if err := p.prepare(ctx, b); err != nil {
+			return err
+		}
+	}
+	err := p.lane.run(b.binding, p.model.Name)
+	if n := b.binding.Counts().Mismatches; n != b.mismatches {
+		b.mismatches = n
+		p.plans.leave(b.shape)
+	}
+	return err
+}
+
+// prepare makes a binding replay the plan of its shape. A shape that was never run, and one whose last run
+// has left its plan, is recorded before: within the arena, which is idle meanwhile.
+func (p *Program) prepare(ctx context.Context, b *bound) error {
+	plan, record := p.plans.get(b.shape)
+	if record {
+		r, err := b.binding.RecordIn(p.lane.arena)
+		if err == nil {
+			err = p.plans.add(ctx, b.shape, r)
+		}
+		if err != nil {
+			return err
+		}
+		p.recorded.Add(1)
+		plan, _ = p.plans.get(b.shape)
+		if plan != nil && (plan.outgrown || !plan.placed) && !p.outgrown {
+			p.outgrown = true
+			p.warn("asks for more memory than was planned: what is missing comes out of its headroom, and the next start plans for it")
+		}
+	}
+	switch {
+	case plan == b.plan:
+		return nil
+	case plan == nil || !plan.placed:
+		b.binding.Plain()
+	default:
+		if err := b.binding.Replay(p.lane.arena, plan.schedule, plan.solution.Offsets); err != nil {
+			return err
+		}
+	}
+	b.plan = plan
+	return nil
+}
+
+// limit charges what a binding takes beside the arena to the model's quota.
+func (p *Program) limit(b *ort.Binding) error {
+	if p.quota == nil || !p.planned() {
+		return nil
+	}
+	return b.Limit(p.quota)
+}
+
+// Need returns what the model takes of the lane for batches up to n: of its input size, and of every other
+// that was met.
+func (p *Program) Need(n int) Need {
+	n = min(n, p.Largest())
+	h, w := p.model.H, p.model.W
+	need := Need{Inputs: Inputs * pages(p.inputBytes(h, w, n)), Outputs: pages(p.outputBytes(n))}
+	need.Slots, need.Spill = p.plans.need(n)
+	return need
+}
+
+// Counts says where the memory of the model's runs came from.
+func (p *Program) Counts() ort.Counts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := p.past
+	for b := range p.bound {
+		sum = sum.Plus(b.binding.Counts())
+	}
+	return sum
+}
+
+func (p *Program) opened(b *bound) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bound[b] = struct{}{}
+}
+
+func (p *Program) closed(b *bound) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.past = p.past.Plus(b.binding.Counts())
+	delete(p.bound, b)
+}
+
+// plain ends the replay of all bindings.
+func (p *Program) plain() {
+	for b := range p.bound {
+		b.binding.Plain()
+		b.plan = nil
+	}
+}
+
+// forget closes all bindings.
+func (p *Program) forget() {
+	for _, s := range p.sets {
+		if s == nil {
+			continue
+		}
+		for _, v := range s.variants {
+			v.close()
+		}
+		s.variants, s.now = nil, nil
+	}
+}
+
+func (p *Program) close() {
+	p.forget()
+	p.session.Close()
+}
+
+// The pictures of warm-up, scaled to any input size.
+var greyPicture, noisePicture = warmPicture(func(int) byte { return 114 }), warmPicture(noise)
+
+// noise returns the ith byte of a fixed picture in which a detector may see anything.
+func noise(i int) byte {
+	x := uint32(i+1) * 2654435761
+	return byte(x ^ x>>15>>3 ^ x>>24)
+}
+
+func warmPicture(level func(i int) byte) *frame.Frame {
+	const side = 64
+	data := make([]byte, side*side*3)
+	for i := range data {
+		data[i] = level(i)
+	}
+	f, err := frame.New(frame.RGB24, side, side, []frame.Plane{{Data: data, Stride: side * 3}}, time.Time{}, nil)
+	if err != nil {
+		panic(err) // a constant
+	}
+	return f
+}

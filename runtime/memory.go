@@ -1,0 +1,254 @@
+package runtime
+
+import (
+	"math"
+	goruntime "runtime"
+	gometrics "runtime/metrics"
+	"sync/atomic"
+
+	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/memplan"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// DefaultHeadroom is the headroom where the configuration names none, as a share of a model's weights.
+const DefaultHeadroom = 0.2
+
+// measuredNow is the basis of a figure that no earlier run has measured.
+const measuredNow = "measured at this start"
+
+// planFor lays out the memory of all models, from what their recorded runs need, for batches up to n.
+func (rt *Runtime) planFor(n int) memplan.Plan {
+	var p memplan.Plan
+	for _, m := range rt.models {
+		p.Add(memplan.Weights, m.key, m.weightBytes())
+		p.Add(memplan.Headroom, m.key, rt.headroom(m))
+	}
+	need := rt.lane.Need(n)
+	if need.Slots > 0 {
+		p.Add(memplan.Arena, "", need.Slots)
+		p.Add(memplan.Spill, "", need.Spill)
+	}
+	p.Add(memplan.Tensors, "", need.Inputs+need.Outputs)
+	p.Regions = append(p.Regions, rt.others...)
+	return p
+}
+
+// weightBytes returns the bytes of the model's weights: those of ours, and what the session's kernels copied
+// of them.
+func (m *Model) weightBytes() int64 {
+	if m.weights != nil {
+		return int64(len(m.weights.Bytes())) + m.program.Session().Held()
+	}
+	var n int64
+	for _, bytes := range m.info.ONNX.Stats(nil).WeightBytes {
+		n += bytes
+	}
+	return n
+}
+
+// headroom returns the bytes reserved beside a model's weights for what cannot be planned.
+func (rt *Runtime) headroom(m *Model) int64 {
+	h := rt.cfg.Headroom
+	if h > 0 {
+		return int64(h)
+	}
+	share := DefaultHeadroom
+	if h < 0 {
+		share = h.share()
+	}
+	return int64(float64(m.weightBytes()) * share)
+}
+
+// capacity returns the memory that the plan may take.
+func (rt *Runtime) capacity() memplan.Capacity {
+	facts, used := machine.ReadMemory("/"), machine.ReadProcess("/")
+	c := memplan.Capacity{Budget: max(int64(rt.cfg.Budget), 0), Dedicated: memplan.Unlimited}
+	if usable := facts.Usable(); usable > 0 { // what this process has already is in the plan, too
+		c.Machine = int64(usable + used.RSSAnon + used.RSSShmem)
+	}
+	if rt.cfg.Budget < 0 {
+		total := facts.Total
+		if facts.Limit > 0 {
+			total = min(total, facts.Limit)
+		}
+		c.Budget = int64(float64(total) * rt.cfg.Budget.share())
+	}
+	if locked := machine.ReadLocked(); locked.Known && !locked.Unlimited && rt.ep == ort.EPCPU {
+		c.Dedicated = int64(min(locked.Soft, math.MaxInt64))
+	}
+	return c
+}
+
+// place decides where each region lies. The error wraps ErrBudget if the plan does not fit, or a model its
+// quota.
+func (rt *Runtime) place() error {
+	p := rt.planFor(math.MaxInt)
+	err := p.Place(rt.capacity(), rt.force())
+	for _, m := range rt.models {
+		if err == nil {
+			err = p.CheckQuota(m.key, m.laneBytes(), int64(m.cfg.Quota))
+		}
+	}
+	if err != nil {
+		return as(ErrBudget, err)
+	}
+	rt.laid = &p
+	return nil
+}
+
+// force returns the one kind of memory that the configuration asks for, "" for none.
+func (rt *Runtime) force() memplan.Placement {
+	if rt.cfg.Placement == "auto" {
+		return ""
+	}
+	return memplan.Placement(rt.cfg.Placement)
+}
+
+// laneBytes returns what the model needs of the lane's memory, which it shares with the others.
+func (m *Model) laneBytes() int64 {
+	n := m.program.Need(math.MaxInt)
+	return n.Slots + n.Spill + n.Inputs + n.Outputs
+}
+
+// limit charges what a model takes beside the plan to its headroom, and to what its quota leaves.
+func (m *Model) limit() {
+	if m.program.Session().Own() {
+		left := int64(m.cfg.Quota) - m.weightBytes() - m.laneBytes()
+		m.quota = ort.NewQuota(max(m.rt.headroom(m), left))
+		m.program.Limit(m.quota)
+	}
+}
+
+// Plan returns the memory that everything takes, fixed before the first frame. It must not be changed.
+func (rt *Runtime) Plan() *memplan.Plan { return rt.laid }
+
+// meter measures what frames cost beside time.
+type meter struct {
+	frames  atomic.Int64
+	started atomic.Pointer[costs] // when the frames of warm-up were done
+}
+
+// costs only grow.
+type costs struct {
+	frames                 int64
+	goAllocs, minor, major uint64
+}
+
+// warmFrames are left out of the means per frame: sources fill their pools with them.
+const warmFrames = 16
+
+func readCosts(frames int64) *costs {
+	p := machine.ReadProcess("/")
+	s := []gometrics.Sample{{Name: "/gc/heap/allocs:objects"}}
+	gometrics.Read(s)
+	return &costs{frames, s[0].Value.Uint64(), p.MinorFaults, p.MajorFaults}
+}
+
+// frame counts one.
+func (m *meter) frame() {
+	if n := m.frames.Add(1); n == warmFrames {
+		m.started.Store(readCosts(n))
+	}
+}
+
+// Memory says what the runtime takes, against what was planned. Requests for tensors are those since Open returned.
+// Means are over the frames that streams have yielded, and count what their sources and the program do as well.
+func (rt *Runtime) Memory() memplan.Usage {
+	u := memplan.Usage{Frames: rt.meter.frames.Load()}
+	now := readCosts(u.Frames) // before what is measured here adds to it
+	rt.measureRegions(&u)
+	for _, m := range rt.models {
+		c := m.program.Counts().Minus(m.before)
+		u.Arena.Count += c.Arena
+		u.Spill.Count += c.Spill
+		u.Spill.Bytes += c.SpillBytes
+		u.Heap.Count += c.Heap
+		u.Heap.Bytes += c.HeapBytes
+		u.Mismatches += c.Mismatches
+		u.Recordings += m.program.Recordings()
+	}
+	if p, s, ok := rt.lane.Decisive(); ok {
+		u.Fragmentation = s.Fragmentation()
+		if fit, err := memplan.BestFit(p); err == nil {
+			u.BestFit = fit.Fragmentation()
+		}
+	}
+	if from := rt.meter.started.Load(); from != nil && u.Frames > from.frames {
+		n := now.frames - from.frames
+		u.GoAllocs = memplan.PerFrame(int64(now.goAllocs-from.goAllocs), n)
+		u.MinorFaults = memplan.PerFrame(int64(now.minor-from.minor), n)
+		u.MajorFaults = memplan.PerFrame(int64(now.major-from.major), n)
+	}
+	return u
+}
+
+// measureRegions compares every kind of region with what is in memory of it.
+func (rt *Runtime) measureRegions(u *memplan.Usage) {
+	measured := map[memplan.Kind]int64{
+		memplan.Weights:  rt.weightsPresent(),
+		memplan.Headroom: 0,
+		memplan.Tensors:  present(rt.lane.Tensors()...),
+		memplan.Engine:   rt.engineBytes(),
+		memplan.Go:       goBytes(),
+	}
+	if a := rt.lane.Arena(); a != nil {
+		all := present(a.Bytes())
+		measured[memplan.Arena] = min(all, a.Slots())
+		measured[memplan.Spill] = min(all-measured[memplan.Arena], a.Spill())
+	}
+	for _, m := range rt.models {
+		if m.quota != nil {
+			_, peak := m.quota.Used()
+			measured[memplan.Headroom] += peak
+		}
+	}
+	for _, kind := range []memplan.Kind{memplan.Weights, memplan.Headroom, memplan.Arena, memplan.Spill, memplan.Tensors, memplan.Engine, memplan.Go} {
+		if planned := rt.laid.Of(kind); planned > 0 || measured[kind] > 0 {
+			u.Regions = append(u.Regions, memplan.RegionUsage{Kind: kind, Planned: planned, Measured: measured[kind]})
+		}
+	}
+}
+
+// weightsPresent returns the bytes of all weights that are in memory; what kernels have copied always is.
+func (rt *Runtime) weightsPresent() int64 {
+	var n int64
+	for _, m := range rt.models {
+		if m.weights == nil {
+			n += m.weightBytes()
+			continue
+		}
+		n += present(m.weights.Bytes()) + m.program.Session().Held()
+	}
+	return n
+}
+
+// engineBytes returns what the inference library holds: all of the process's memory but what is ours and Go's.
+func (rt *Runtime) engineBytes() int64 {
+	p := machine.ReadProcess("/")
+	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.weightsPresent() - present(rt.lane.Tensors()...)
+	if a := rt.lane.Arena(); a != nil {
+		n -= present(a.Bytes())
+	}
+	return max(n, 0)
+}
+
+// goBytes returns the memory that the Go runtime has from the system.
+func goBytes() int64 {
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return int64(m.Sys - m.HeapReleased)
+}
+
+// present returns the bytes of mappings that are in memory, 0 where that cannot be found out.
+func present(mem ...[]byte) int64 {
+	var sum int64
+	for _, m := range mem {
+		n, err := machine.Present(m)
+		if err != nil {
+			return 0
+		}
+		sum += n
+	}
+	return sum
+}

@@ -1,0 +1,123 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/eyas-edge/eyas/memplan"
+	"github.com/eyas-edge/eyas/runtime/cache"
+	"github.com/eyas-edge/eyas/runtime/lane"
+)
+
+// savedVersion is the version of what is saved between runs.
+const savedVersion = 1
+
+// savedModel is what is kept of one model.
+type savedModel struct {
+	Version int `json:"version"`
+	lane.Saved
+}
+
+// savedRun is what is kept of a set of models that ran together: what it took beside the plan, in bytes.
+type savedRun struct {
+	Version int   `json:"version"`
+	Engine  int64 `json:"engine"`
+	Go      int64 `json:"go"`
+}
+
+// planKey names what a model's runs allocate: it depends on the model, the library, the processor and the threads.
+func (m *Model) planKey() cache.Key {
+	return cache.NewKey("plan", string(m.hash[:]), cache.Engine(m.rt.library), m.rt.threads())
+}
+
+// runKey names a set of models with their batch sizes.
+func (rt *Runtime) runKey() cache.Key {
+	facts := []string{"run", cache.Engine(rt.library), rt.threads(), rt.cfg.Placement}
+	for _, m := range rt.models {
+		facts = append(facts, string(m.hash[:]), strconv.Itoa(m.info.H), strconv.Itoa(m.info.W))
+	}
+	for _, n := range rt.cfg.Batch {
+		facts = append(facts, strconv.Itoa(n))
+	}
+	return cache.NewKey(facts...)
+}
+
+// savedPlans returns what an earlier run has found out about the model, nil if there was none.
+func (m *Model) savedPlans() *lane.Saved {
+	var s savedModel
+	if !m.hashed() || !m.rt.recall(m.planKey(), &s) || s.Version != savedVersion {
+		return nil
+	}
+	return &s.Saved
+}
+
+// recall reads a document from the cache.
+func (rt *Runtime) recall(key cache.Key, doc any) bool {
+	data, ok := rt.cache.Plan(key)
+	return ok && json.Unmarshal(data, doc) == nil
+}
+
+func (rt *Runtime) keep(key cache.Key, doc any) error {
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	return rt.cache.SavePlan(key, data)
+}
+
+// foresee adds to the plan what others take: as an earlier run has measured it, or as this start does, once the
+// models have run.
+func (rt *Runtime) foresee() {
+	var s savedRun
+	basis := memplan.EarlierRun
+	if !rt.recall(rt.runKey(), &s) || s.Version != savedVersion || s.Engine <= 0 || s.Go <= 0 {
+		s.Engine, s.Go = rt.engineBytes(), goBytes()
+		basis = measuredNow
+	}
+	rt.others = []memplan.Region{
+		{Kind: memplan.Engine, Bytes: s.Engine, Basis: basis},
+		{Kind: memplan.Go, Bytes: s.Go, Basis: basis},
+	}
+}
+
+// save keeps what this run has found out for the next. What cannot be kept is found out again.
+func (rt *Runtime) save() {
+	ctx := context.Background()
+	for _, m := range rt.models {
+		if !m.hashed() || !m.program.Session().Own() || !m.program.Changed() {
+			continue
+		}
+		saved, err := m.program.Saved(ctx)
+		if err == nil {
+			err = rt.keep(m.planKey(), savedModel{savedVersion, *saved})
+		}
+		if err != nil && !rt.cacheTold {
+			rt.cacheTold = true
+			rt.warn("", "", err.Error())
+		}
+	}
+}
+
+// saveUse keeps what a run of some length took beside the plan. The optimisation of a model leaves holes all
+// over the heap: what such a run took says nothing of the next one.
+func (rt *Runtime) saveUse() {
+	if !rt.hashed() || rt.cold {
+		return
+	}
+	if err := rt.keep(rt.runKey(), savedRun{savedVersion, rt.engineBytes(), goBytes()}); err != nil && !rt.cacheTold {
+		rt.cacheTold = true
+		rt.warn("", "", err.Error())
+	}
+}
+
+func (rt *Runtime) hashed() bool {
+	for _, m := range rt.models {
+		if !m.hashed() {
+			return false
+		}
+	}
+	return true
+}
+
+func (rt *Runtime) threads() string { return strconv.Itoa(rt.cfg.Threads) }
