@@ -3,6 +3,7 @@ package estimate
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
 )
@@ -132,11 +133,8 @@ func (b *blocking) conv(n *node) {
 	c := b.g.add(blocked+"Conv", n.src, slices.Clone(n.in), slices.Clone(n.out))
 	c.activity = n.activity
 	n.dead = true
-	if group > 1 || in >= b.size {
+	if group > 1 || in >= b.size { // few channels are taken as they are
 		b.enter(c, total)
-	} else if t := b.twins[n.in[0]]; t != nil {
-		// Few channels are taken as they are.
-		t.left += 0
 	}
 	b.make(c, out)
 }
@@ -149,7 +147,7 @@ func (b *blocking) pool(n *node) {
 	channels := 0
 	if t := b.twins[x]; t != nil {
 		channels = t.channels
-	} else if c, err := strconv.Atoi(dim(x, 1)); err == nil && c%b.size == 0 && c > 0 {
+	} else if c, err := strconv.Atoi(dim(x, 1)); err == nil && c > 0 && c%b.size == 0 && !strings.HasPrefix(n.op, "Global") {
 		channels = c
 	} else {
 		return

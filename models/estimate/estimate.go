@@ -79,7 +79,7 @@ func Of(m *onnx.Model, inputs map[string][]int, cpu CPU) (*Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Estimate{Notes: g.notes}
+	e := &Estimate{}
 	for _, v := range g.inputs {
 		if v.size() < 0 {
 			return nil, errors.New("estimate: the size of input " + v.name + " is not known: say the shape of every input")
@@ -92,6 +92,7 @@ func Of(m *onnx.Model, inputs map[string][]int, cpu CPU) (*Estimate, error) {
 	}
 	e.Weights, e.Prepacked = g.weights(cpu)
 	e.Problem = g.buffers(cpu)
+	e.Notes = g.notes
 	return e, nil
 }
 

@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -68,8 +67,18 @@ type graph struct {
 	notes   []string
 }
 
+// maxEdges bounds the time that a hostile graph takes. Detectors have up to 10,000.
+const maxEdges = 1 << 15
+
 // newGraph makes the graph of a model, with the shapes of a run and those that are known without one.
 func newGraph(m *onnx.Model, inputs map[string][]int) (*graph, error) {
+	edges := 0
+	for i := range m.Graph.Nodes {
+		edges += 1 + len(m.Graph.Nodes[i].Inputs) + len(m.Graph.Nodes[i].Outputs)
+	}
+	if edges > maxEdges {
+		return nil, fmt.Errorf("estimate: the graph has %d operators, inputs and outputs of such, at most %d can be estimated", edges, maxEdges)
+	}
 	run, err := m.InferLargest(inputs)
 	if err != nil {
 		return nil, err
@@ -94,7 +103,7 @@ func newGraph(m *onnx.Model, inputs map[string][]int) (*graph, error) {
 		for _, name := range n.Outputs {
 			out = append(out, g.value(name, run))
 		}
-		g.add(opName(n), n, in, out)
+		g.add(opName(n, in, out), n, in, out)
 		if inner := captured(n, nil); inner != nil {
 			last := g.nodes[len(g.nodes)-1]
 			for _, name := range inner {
@@ -115,11 +124,27 @@ func newGraph(m *onnx.Model, inputs map[string][]int) (*graph, error) {
 	return g, nil
 }
 
-func opName(n *onnx.Node) string {
-	if n.Domain == "" {
-		return n.Op
+// needs has the number of inputs that operators of this package's rules cannot be without, where it is not one.
+var needs = map[string]int{
+	"Constant": 0, "Conv": 2, contrib + "FusedConv": 2, "ConvInteger": 2, "ConvTranspose": 2, "QLinearConv": 8,
+	contrib + "QLinearConv": 8, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "MatMul": 2, "Gemm": 2, "BatchNormalization": 5,
+	"QuantizeLinear": 2, "DequantizeLinear": 2,
+}
+
+// opName returns the operator's name, "" for one that lacks inputs or outputs: no rule is for it then.
+func opName(n *onnx.Node, in, out []*value) string {
+	name := n.Op
+	if n.Domain != "" {
+		name = n.Domain + "." + n.Op
 	}
-	return n.Domain + "." + n.Op
+	least, ok := needs[name]
+	if !ok {
+		least = 1
+	}
+	if len(in) < least || slices.Contains(in[:least], nil) || len(out) == 0 || out[0] == nil {
+		return ""
+	}
+	return name
 }
 
 // captured adds to list the names that the graphs inside of the node take, from outside or from each other; nil
@@ -253,46 +278,4 @@ func (g *graph) prune() {
 			return
 		}
 	}
-}
-
-// order returns the nodes as the library runs them: depth first from the outputs, and of a node's inputs
-// the one from the node of the highest index first.
-func (g *graph) order() []*node {
-	g.link()
-	type entry struct {
-		n     *node
-		leave bool
-	}
-	var stack []entry
-	for _, n := range g.nodes {
-		if !n.dead && !slices.ContainsFunc(n.out, func(v *value) bool { return v != nil && len(v.to) > 0 }) {
-			stack = append(stack, entry{n, false})
-		}
-	}
-	var list []*node
-	seen := make([]bool, len(g.nodes))
-	for len(stack) > 0 {
-		top := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if top.leave {
-			list = append(list, top.n)
-			continue
-		}
-		if seen[top.n.index] {
-			continue
-		}
-		seen[top.n.index] = true
-		stack = append(stack, entry{top.n, true})
-		var before []*node
-		for _, v := range top.n.in {
-			if v != nil && v.from != nil && !seen[v.from.index] {
-				before = append(before, v.from)
-			}
-		}
-		slices.SortFunc(before, func(a, b *node) int { return cmp.Compare(a.index, b.index) })
-		for _, b := range before {
-			stack = append(stack, entry{b, false})
-		}
-	}
-	return list
 }

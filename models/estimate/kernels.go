@@ -52,7 +52,7 @@ func (n *node) scratch(g *graph, cpu CPU) []int64 {
 			return []int64{x.size(), x.size()}
 		}
 	case contrib + "DynamicQuantizeMatMul":
-		return []int64{max(int64(tensor.Elements(n.in[0].shape)), 0)}
+		return []int64{count(n.in[0].shape)}
 	}
 	return nil
 }
@@ -64,7 +64,22 @@ func perSample(v *value) int64 {
 	if len(v.shape) < 2 {
 		return 0
 	}
-	return int64(max(tensor.Elements(v.shape[1:]), 0))
+	return count(v.shape[1:])
+}
+
+// count returns the elements of a shape, 0 if they are not known.
+func count(shape []int) int64 { return int64(min(max(tensor.Elements(shape), 0), maxElements)) }
+
+// times multiplies counts, up to a limit that no plan can hold.
+func times(list ...int64) int64 {
+	p := int64(1)
+	for _, n := range list {
+		if n > 0 && p > maxElements/n {
+			return maxElements
+		}
+		p *= n
+	}
+	return p
 }
 
 // window is the geometry of a convolution.
@@ -83,7 +98,7 @@ func (n *node) window(w int) (window, bool) {
 	group := max(n.src.Int("group", 1), 1)
 	c := window{
 		filters: int64(f.shape[0]) / group, depth: int64(f.shape[1]),
-		kernel: int64(tensor.Elements(f.shape[2:])), image: int64(tensor.Elements(y.shape[2:])),
+		kernel: count(f.shape[2:]), image: count(y.shape[2:]),
 	}
 	other := func(list []int64, plain int64) bool {
 		return slices.ContainsFunc(list, func(v int64) bool { return v != plain })
@@ -101,7 +116,7 @@ func (n *node) expanded(w int) int64 {
 	if !ok || c.pointwise {
 		return 0
 	}
-	return c.depth * c.kernel * c.image
+	return times(c.depth, c.kernel, c.image)
 }
 
 // Limits of MLAS' float convolution: a thread expands as much as its matrix product takes at once, and
@@ -119,9 +134,9 @@ func (n *node) convScratch(cpu CPU) int64 {
 	case !ok || c.pointwise:
 		return 0
 	case c.filters > c.image:
-		return c.depth * c.kernel * c.image
+		return times(c.depth, c.kernel, c.image)
 	}
-	work := float64(c.filters) * float64(c.image) * float64(c.depth*c.kernel)
+	work := float64(c.filters) * float64(c.image) * float64(c.depth) * float64(c.kernel)
 	threads := int64(min(work/threadWork+1, float64(cpu.Threads)))
 	if stride := (c.image + threads - 1) / threads; threads > 1 {
 		stride = (stride + threadAlign - 1) / threadAlign * threadAlign
@@ -140,5 +155,5 @@ func (n *node) transposedScratch() int64 {
 	if w == nil || n.src == nil || len(w.shape) < 3 || len(x.shape) != len(w.shape) {
 		return 0
 	}
-	return int64(max(tensor.Elements(w.shape[1:]), 0)) * int64(max(tensor.Elements(x.shape[2:]), 0))
+	return times(count(w.shape[1:]), count(x.shape[2:]))
 }

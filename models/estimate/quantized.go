@@ -61,37 +61,46 @@ func (n *node) quantizedKernel(opset int64) string {
 
 // fuseQuantized puts the kernel in place of the node and the quantisations around it, if they are there.
 func (n *node) fuseQuantized(g *graph, kernel string) bool {
-	in, ok := n.dequantized()
+	scaled := kernel != n.op
+	in, ok := n.dequantized(scaled)
 	if !ok {
 		return false
 	}
 	var out []*value
 	for _, v := range n.out {
-		if v == nil || v.output || len(v.to) == 0 || slices.ContainsFunc(v.to, func(q *node) bool { return q.op != "QuantizeLinear" }) || len(v.to) > 1 {
+		if v == nil || v.output || len(v.to) != 1 || v.to[0].op != "QuantizeLinear" {
 			return false
 		}
 		out = append(out, v.to[0].out[0])
+	}
+	if q := n.out[0].to[0]; scaled {
+		at := len(in)
+		if n.op == "Conv" && len(n.in) > 2 {
+			at-- // the bias comes last
+		}
+		in = slices.Insert(in, at, q.in[1:]...)
 	}
 	for _, v := range n.out {
 		v.to[0].remove()
 	}
 	n.remove()
-	if kernel == contrib+"QLinearConv" {
-		in = slices.Concat(in[:1], []*value{nil, nil}, in[1:]) // x, its scale and zero point, filters
-	}
 	g.add(kernel, n.src, in, out).link()
 	return true
 }
 
-// dequantized returns the quantised values behind the node's inputs; false if one that has to be is not
-// dequantised for it. Shapes, indices and scales need not be, nor the bias of a convolution.
-func (n *node) dequantized() ([]*value, bool) {
+// dequantized returns the quantised values behind the node's inputs, with their scales and zero points if the
+// kernel takes them; false if one that has to be is not dequantised for it. Shapes, indices and scales need
+// not be, nor the bias of a convolution.
+func (n *node) dequantized(scaled bool) ([]*value, bool) {
 	var in []*value
 	for i, v := range n.in {
+		bias := n.op == "Conv" && i == 2
 		switch {
+		case v != nil && v.from != nil && v.from.op == "DequantizeLinear" && scaled && !bias:
+			in = append(in, v.from.in...)
 		case v != nil && v.from != nil && v.from.op == "DequantizeLinear":
 			in = append(in, v.from.in[0])
-		case i == 0, n.op == "Add", n.op == "Mul", n.op == "Concat", n.op == "MatMul", n.op == "Gemm" && i < 2, n.op == "Conv" && i < 2:
+		case i == 0, scaled && !bias && i < 2, n.op == "Concat":
 			return nil, false
 		default:
 			in = append(in, v)

@@ -123,7 +123,7 @@ func same(a, b *value) bool {
 // request adds a buffer that is freed at once, unless its end is moved; nothing for one without bytes.
 func (s *sharing) request(id string, now int, bytes int64) bool {
 	if bytes < 0 {
-		s.g.notes = append(s.g.notes, fmt.Sprintf("the size of value %.60q depends on data without a bound: it is not counted", id))
+		s.g.notes = append(s.g.notes, fmt.Sprintf("the size of value %.60q is not known before a run: it is not counted", id))
 		bytes = 0
 	}
 	if bytes == 0 {
