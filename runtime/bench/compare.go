@@ -88,7 +88,7 @@ func (r *Report) figures(each func(name string, v float64)) {
 				each(name+"heap requests a run", float64(s.Requests.Heap)/float64(max(s.Runs, 1)))
 			}
 			if s.Libc != nil {
-				each(name+"libc allocations a run", s.Libc.Median)
+				each(name+"libc allocations a run", float64(s.Libc.Median))
 			}
 			each(name+"page faults a run", s.FaultsPerRun)
 			each(name+"resident, bytes", float64(s.Resident))

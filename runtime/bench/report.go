@@ -114,11 +114,12 @@ type Requests struct {
 
 // LibcCount is the allocations of the C library in one run.
 type LibcCount struct {
-	Least    uint64  `json:"least"`
-	Median   float64 `json:"median"`
-	Most     uint64  `json:"most"`
-	Constant bool    `json:"constant"` // least equals most
-	Leaked   int64   `json:"leaked"`   // allocations less frees, over all runs
+	Least    uint64 `json:"least"`
+	Median   uint64 `json:"median"`
+	Most     uint64 `json:"most"`
+	Constant bool   `json:"constant"` // least equals most
+	Others   int    `json:"others"`   // runs that are not as the median
+	Leaked   int64  `json:"leaked"`   // allocations less frees, over all runs
 }
 
 // Pages is the locked memory of the process.

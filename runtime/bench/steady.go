@@ -5,6 +5,7 @@ import (
 	"errors"
 	goruntime "runtime"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -18,6 +19,9 @@ const (
 // steady runs one candidate of one model again and again and counts what that takes. Nothing of the loop itself
 // allocates.
 func (q request) steady(ctx context.Context, s *setup) (reply, error) {
+	// On a thread that is new to it the library sets up variables of the thread, which the C library allocates.
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
 	c, err := s.open(ctx, q.Candidate, s.options())
 	if err != nil {
 		return reply{}, err
@@ -62,6 +66,7 @@ type loop struct {
 func newLoop(r runner, q request) (*loop, error) {
 	goruntime.GC()
 	goruntime.GC()
+	spareThreads()
 	start := time.Now()
 	for range warmRuns {
 		if err := r.Run(); err != nil {
@@ -90,6 +95,25 @@ func newLoop(r runner, q request) (*loop, error) {
 		return nil, errors.Join(err, l.close())
 	}
 	return l, nil
+}
+
+// spareThreads has Go's scheduler make some threads now. One that it made during the loop, to run something in the
+// background while the loop is in C, would count as one allocation of Go and one of the C library.
+func spareThreads() {
+	var blocked, ended sync.WaitGroup
+	release := make(chan struct{})
+	for range 8 {
+		blocked.Add(1)
+		ended.Go(func() {
+			goruntime.LockOSThread()
+			blocked.Done()
+			<-release
+			goruntime.UnlockOSThread() // the thread stays, idle
+		})
+	}
+	blocked.Wait()
+	close(release)
+	ended.Wait()
 }
 
 // touched returns a slice whose pages are all there: their first use is not to count as a fault of a run.
@@ -191,9 +215,15 @@ func (l *loop) run(ctx context.Context) (int, error) {
 func (l *loop) libcCount(runs int, leaked int64) *LibcCount {
 	each := l.allocs[:runs]
 	slices.Sort(each)
-	least, most := each[0], each[runs-1]
+	least, middle, most := each[0], each[(runs-1)/2], each[runs-1]
+	others := 0
+	for _, n := range each {
+		if n != middle {
+			others++
+		}
+	}
 	return &LibcCount{
-		Least: uint64(least), Median: float64(each[(runs-1)/2]), Most: uint64(most), Constant: least == most, Leaked: leaked,
+		Least: uint64(least), Median: uint64(middle), Most: uint64(most), Constant: least == most, Others: others, Leaked: leaked,
 	}
 }
 

@@ -96,9 +96,9 @@ func (c *LibcCount) String() string {
 	case c == nil:
 		return "-"
 	case c.Constant:
-		return fmt.Sprintf("%d, constant", c.Least)
+		return fmt.Sprintf("%d in each", c.Least)
 	}
-	return fmt.Sprintf("%.0f (%d to %d)", c.Median, c.Least, c.Most)
+	return fmt.Sprintf("%d, %d to %d in %d runs", c.Median, c.Least, c.Most, c.Others)
 }
 
 func (r *Report) startText(w io.Writer) {

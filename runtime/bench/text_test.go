@@ -28,8 +28,8 @@ func sample() *Report {
 			{"cars", 1, 5, 20, Latency{30, 31, 0}, Latency{30, 31, 0}, 1, 1},
 		},
 		Steady: []Steady{
-			{Model: "people", Candidate: standard, Batch: 1, Runs: 300, Libc: &LibcCount{1879, 1879, 1880, false, 0}, FaultsPerRun: 0.01, SlopeKiB: &incline, Resident: 70e6},
-			{Model: "people", Candidate: planned, Batch: 1, Runs: 300, Requests: &Requests{17400, 0, 0}, Libc: &LibcCount{1871, 1871, 1871, true, 0},
+			{Model: "people", Candidate: standard, Batch: 1, Runs: 300, Libc: &LibcCount{1879, 1879, 1880, false, 3, 0}, FaultsPerRun: 0.01, SlopeKiB: &incline, Resident: 70e6},
+			{Model: "people", Candidate: planned, Batch: 1, Runs: 300, Requests: &Requests{17400, 0, 0}, Libc: &LibcCount{1871, 1871, 1871, true, 0, 0},
 				Regions: &Pages{20e6, 20e6, 20e6}, SlopeKiB: &incline, Resident: 60e6},
 			{Model: "cars", Candidate: planned, Batch: 1, Runs: 3, Requests: &Requests{300, 6, 1}, GoAllocations: 2, Resident: 60e6},
 		},
