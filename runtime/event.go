@@ -1,8 +1,11 @@
 package runtime
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
+
+	"github.com/eyas-edge/eyas/memplan"
 )
 
 // Event is something that happened beside the results.
@@ -14,8 +17,9 @@ type Event struct {
 	State  string // of a source: open, ended or failed
 	Text   string // for people
 
-	Frames, Detections, Failed uint64        // of a summary
-	Took                       time.Duration // of a summary, and of ready: since Open was called
+	Frames, Detections, Failed uint64         // of a summary
+	Took                       time.Duration  // of a summary, and of ready: since Open was called
+	Memory                     *memplan.Usage // of a summary; nil where nothing was planned
 }
 
 // AppendJSON appends the event as one line of JSON, without a line feed.
@@ -42,6 +46,11 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 	}
 	if e.Took > 0 {
 		dst = appendMillis(append(dst, `,"took_ms":`...), e.Took)
+	}
+	if e.Memory != nil {
+		if memory, err := json.Marshal(e.Memory); err == nil { // its numbers are all finite
+			dst = append(append(dst, `,"memory":`...), memory...)
+		}
 	}
 	return append(dst, '}')
 }

@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/memplan"
 	eyas "github.com/eyas-edge/eyas/runtime"
 	"github.com/eyas-edge/eyas/runtime/sink"
 )
@@ -135,8 +137,11 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 		defer cancel()
 	}
 	s.stream(ctx, rt, sources, newStatus(e, s.terminal(), sources, quiet))
+	memory := rt.Memory()
 	rt.Close() // says what only the end of a run shows
-	s.event(eyas.Event{Kind: "summary", Time: time.Now(), Frames: s.frames, Detections: s.objects, Failed: s.failed, Took: time.Since(start)})
+	s.event(eyas.Event{Kind: "summary", Time: time.Now(), Frames: s.frames, Detections: s.objects, Failed: s.failed,
+		Took: time.Since(start), Memory: &memory})
+	s.report(&memory)
 	return s.end(sources, s.deaf)
 }
 
@@ -255,6 +260,22 @@ func (s *session) wrote(err error) {
 func (s *session) event(e eyas.Event) {
 	if s.cfg.Output.Events {
 		s.wrote(s.lines.Event(&e))
+	}
+}
+
+// reportFrames is the length of a run that ends with a report of its memory: for a few pictures, means per
+// frame say nothing.
+const reportFrames = 30
+
+// report says what the run took against what was planned.
+func (s *session) report(u *memplan.Usage) {
+	if u.Frames < reportFrames {
+		return
+	}
+	var text strings.Builder
+	_ = u.WriteText(&text) // a Builder never fails
+	for line := range strings.Lines(text.String()) {
+		s.cfg.Logger.Info(strings.TrimRight(line, "\n"))
 	}
 }
 
