@@ -99,9 +99,6 @@ func (c *Cache) check() error {
 	return nil
 }
 
-// Dir returns the absolute path of the folder, "" for None.
-func (c *Cache) Dir() string { return c.dir }
-
 // Close closes the folder. No method but Close may be called after it.
 func (c *Cache) Close() error {
 	if c.root == nil {

@@ -49,11 +49,11 @@ func fact(h hash.Hash, text string) {
 	io.WriteString(h, text)
 }
 
-// WeightsKey returns the key of a model as the library optimises it on this machine. sum is HashModel's.
-// Shapes and options are not in it because they do not change the file: the
-// model's bytes say its shapes, and SaveORT always optimises for the CPU, in one way.
-func WeightsKey(l *ort.Library, sum Digest) Key {
-	return NewKey("weights", string(sum[:]), Engine(l))
+// WeightsKey returns the key of a model as the library optimises it on this machine. sum is HashModel's; facts are
+// what else changes the file, such as dimensions that the caller fixes. No ort.Options are: SaveORT always
+// optimises for the CPU, in one way, and whoever changes that way raises this package's version.
+func WeightsKey(l *ort.Library, sum Digest, facts ...string) Key {
+	return NewKey(append([]string{"weights", string(sum[:]), Engine(l)}, facts...)...)
 }
 
 // Engine returns what ONNX Runtime's optimisation depends on beside the model: the library's

@@ -47,7 +47,7 @@ func TestKeys(t *testing.T) {
 func TestWeightsKey(t *testing.T) {
 	l := library(t)
 	a, b := WeightsKey(l, Digest{1}), WeightsKey(l, Digest{2})
-	if a == b || a != WeightsKey(l, Digest{1}) {
+	if a == b || a != WeightsKey(l, Digest{1}) || a == WeightsKey(l, Digest{1}, "batch=1") {
 		t.Error("keys of models")
 	}
 	e := Engine(l)
