@@ -148,6 +148,34 @@ func TestOperators(t *testing.T) {
 	}
 }
 
+// What depends on data is as large as it can become.
+func TestInferLargest(t *testing.T) {
+	keep, none := ints(7), arg{none: true}
+	for _, c := range []struct {
+		opCase
+		want []int
+	}{
+		{opCase{name: "boxes of all classes", op: "NonMaxSuppression", in: []arg{f(2, 100, 4), f(2, 80, 100), keep}}, []int{2 * 80 * 7, 3}},
+		{opCase{name: "no limit on boxes", op: "NonMaxSuppression", in: []arg{f(1, 100, 4), f(1, 80, 100), none}}, []int{80 * 100, 3}},
+		{opCase{name: "more than there are", op: "NonMaxSuppression", in: []arg{f(1, 5, 4), f(1, 1, 5), keep}}, []int{5, 3}},
+		{opCase{name: "non zero", op: "NonZero", in: []arg{f(2, 3)}}, []int{2, 6}},
+		{opCase{name: "non zero of a constant", op: "NonZero", in: []arg{ints(0, 4, 5)}}, []int{1, 2}},
+		{opCase{name: "unique", op: "Unique", in: []arg{f(2, 3)}}, []int{6}},
+		{opCase{name: "compress", op: "Compress", in: []arg{f(2, 3), f(2)}, attrs: []Attr{Int("axis", 0)}}, []int{2, 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, names := c.build(t)
+			inf, err := m.InferLargest(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := inf.Shapes[names[0]]; !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 // build makes a model of the one node.
 func (c *opCase) build(t testing.TB) (*Model, []string) {
 	t.Helper()

@@ -182,6 +182,11 @@ func TestWeightsAreNoInputs(t *testing.T) {
 	if len(m.Graph.Inputs) != 1 || m.Graph.Inputs[0].Name != "x" {
 		t.Errorf("inputs %v, want x alone", m.Graph.Inputs)
 	}
+	for _, w := range m.Graph.Initializers {
+		if w.Listed != (w.Name == "w") {
+			t.Errorf("initialiser %s: listed among the inputs %v", w.Name, w.Listed)
+		}
+	}
 }
 
 func TestExternalData(t *testing.T) {
