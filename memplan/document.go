@@ -59,6 +59,7 @@ type SolvedArena struct {
 	Solution
 	Buffers []PlacedBuffer `json:"buffers,omitempty"` // in the order of Offsets
 	Spill   int64          `json:"spill"`             // what the model needs beside it
+	Tensors int64          `json:"tensors,omitempty"` // of the model itself, where models share their tensors' block
 }
 
 // PlacedBuffer is one buffer of an arena, so that a reader of the plan can check its offset.
@@ -76,6 +77,15 @@ func NewSolvedArena(model string, p Problem, s Solution, spill int64) SolvedAren
 		a.Buffers = append(a.Buffers, PlacedBuffer{ID: b.ID, Lower: b.Lower, Upper: b.Upper, Bytes: b.Size})
 	}
 	return a
+}
+
+// Problem returns what the arena was solved for.
+func (a *SolvedArena) Problem() Problem {
+	var p Problem
+	for _, b := range a.Buffers {
+		p.Buffers = append(p.Buffers, Buffer{ID: b.ID, Lower: b.Lower, Upper: b.Upper, Size: b.Bytes})
+	}
+	return p
 }
 
 // NewDocument places the plan of a ladder and describes it. Of models it sets Need. If something does not fit,
@@ -120,17 +130,17 @@ func (d *Document) place(rungs []Rung, force Placement) (Plan, error) {
 	return plan, nil
 }
 
-// ownArena returns what a model's highest arena takes, with its spill block.
+// ownArena returns what a model's highest arena takes, with its spill block, and its part of tensors that models share.
 func ownArena(model string, rungs []Rung) int64 {
-	var height, spill int64
+	var height, spill, tensors int64
 	for _, r := range rungs {
 		for _, a := range r.Arenas {
 			if a.Model == model {
-				height, spill = max(height, a.Height), max(spill, a.Spill)
+				height, spill, tensors = max(height, a.Height), max(spill, a.Spill), max(tensors, a.Tensors)
 			}
 		}
 	}
-	return height + spill
+	return height + spill + tensors
 }
 
 func (r *Rung) describe() BatchPlan {
@@ -209,17 +219,14 @@ func arenaScheme(p *Plan, batches []BatchPlan) string {
 	if lanes > 1 {
 		text = fmt.Sprintf("%d arenas of together %s", lanes, FormatBytes(p.Of(Arena)))
 	}
-	// The highest arena of all decides how large the block is.
-	var highest SolvedArena
 	users := map[string]bool{}
 	for _, b := range batches {
-		for _, a := range append([]SolvedArena{b.Arena}, b.Sharing...) {
+		users[b.Arena.Model] = true
+		for _, a := range b.Sharing {
 			users[a.Model] = true
-			if a.Height > highest.Height {
-				highest = a
-			}
 		}
 	}
+	highest := highest(batches)
 	text += fmt.Sprintf(" for %s of %s", count(len(batches), "batch size"), count(len(users), "model"))
 	switch {
 	case highest.Height == 0:
@@ -230,6 +237,23 @@ func arenaScheme(p *Plan, batches []BatchPlan) string {
 		return text + " (proven minimal)"
 	}
 	return text + fmt.Sprintf(" (%.2g %% above the lower bound)", 100*(float64(highest.Height)/float64(max(highest.LowerBound, 1))-1))
+}
+
+// Decisive returns the arena that the block owes its size to; false where nothing is planned in one.
+func (d *Document) Decisive() (SolvedArena, bool) {
+	a := highest(d.Batches)
+	return a, a.Height > 0
+}
+
+// highest returns the highest arena of all batch sizes and models, the first of several.
+func highest(batches []BatchPlan) SolvedArena {
+	var top SolvedArena
+	for _, b := range batches {
+		if b.Arena.Height > top.Height { // the others of this batch size are no higher
+			top = b.Arena
+		}
+	}
+	return top
 }
 
 func count(n int, what string) string {

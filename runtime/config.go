@@ -16,6 +16,9 @@ const ConfigVersion = 1
 // NoSLO as Config.SLO says that no latency limit is kept: the newest frame wins.
 const NoSLO time.Duration = -1
 
+// maxBatch is above any batch that fits a machine's memory, and keeps sums of sizes far from overflowing.
+const maxBatch = 4096
+
 // Config says what runs. It is the configuration file in Go; flags set the same fields. The zero
 // value with one model works.
 type Config struct {
@@ -168,6 +171,9 @@ func (c *Config) Validate() error {
 	for _, b := range c.Batch {
 		if b < 1 {
 			return bad("batch %d: batch sizes are 1 or more", b)
+		}
+		if b > maxBatch {
+			return bad("batch %d is out of range: use 1 to %d", b, maxBatch)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Models)) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/memplan"
+	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
@@ -19,18 +20,23 @@ const measuredNow = "measured at this start"
 
 // planFor lays out the memory of all models, from what their recorded runs need, for batches up to n.
 func (rt *Runtime) planFor(n int) memplan.Plan {
+	p := rt.layOut(rt.lane.Need(n), (*Model).weightBytes)
+	p.Regions = append(p.Regions, rt.others...)
+	return p
+}
+
+// layOut lists the regions of all models, whose weights take what bytes says, and of a lane.
+func (rt *Runtime) layOut(need lane.Need, bytes func(*Model) int64) memplan.Plan {
 	var p memplan.Plan
 	for _, m := range rt.models {
-		p.Add(memplan.Weights, m.key, m.weightBytes())
-		p.Add(memplan.Headroom, m.key, rt.headroom(m))
+		p.Add(memplan.Weights, m.key, bytes(m))
+		p.Add(memplan.Headroom, m.key, rt.cfg.headroom(bytes(m)))
 	}
-	need := rt.lane.Need(n)
 	if need.Slots > 0 {
 		p.Add(memplan.Arena, "", need.Slots)
 		p.Add(memplan.Spill, "", need.Spill)
 	}
 	p.Add(memplan.Tensors, "", need.Inputs+need.Outputs)
-	p.Regions = append(p.Regions, rt.others...)
 	return p
 }
 
@@ -49,15 +55,19 @@ func (m *Model) weightBytes() int64 {
 
 // headroom returns the bytes reserved beside a model's weights for what cannot be planned.
 func (rt *Runtime) headroom(m *Model) int64 {
-	h := rt.cfg.Headroom
-	if h > 0 {
-		return int64(h)
+	return rt.cfg.headroom(m.weightBytes())
+}
+
+// headroom returns the bytes reserved beside so many bytes of weights.
+func (c *Config) headroom(weights int64) int64 {
+	if c.Headroom > 0 {
+		return int64(c.Headroom)
 	}
 	share := DefaultHeadroom
-	if h < 0 {
-		share = h.share()
+	if c.Headroom < 0 {
+		share = c.Headroom.share()
 	}
-	return int64(float64(m.weightBytes()) * share)
+	return int64(float64(weights) * share)
 }
 
 // capacity returns the memory that the plan may take.

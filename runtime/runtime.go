@@ -53,6 +53,23 @@ type Runtime struct {
 // ready. Errors wrap ErrConfig, ErrNotYet, ErrModel, ErrLibrary or ErrProvider.
 func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	start := time.Now()
+	rt, err := newRuntime(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err = rt.open(ctx); err == nil {
+		err = rt.settle(ctx)
+	}
+	if err != nil {
+		rt.Close()
+		return nil, err
+	}
+	rt.event(Event{Kind: "ready", Took: time.Since(start)})
+	return rt, nil
+}
+
+// newRuntime checks the configuration; nothing is read.
+func newRuntime(cfg Config) (*Runtime, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -63,14 +80,10 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if rt.log == nil {
 		rt.log = slog.New(slog.DiscardHandler)
 	}
-	if err := rt.open(ctx); err != nil {
-		rt.Close()
-		return nil, err
-	}
-	rt.event(Event{Kind: "ready", Took: time.Since(start)})
 	return rt, nil
 }
 
+// open reads and loads everything, and finds out what runs take.
 func (rt *Runtime) open(ctx context.Context) error {
 	// The library takes a while to load: meanwhile the models are read.
 	loaded := make(chan error, 1)
@@ -94,10 +107,7 @@ func (rt *Runtime) open(ctx context.Context) error {
 	}
 	options.OwnAllocator = rt.ep == ort.EPCPU
 	rt.openCache()
-	if err := rt.learn(ctx, options); err != nil {
-		return err
-	}
-	return rt.settle(ctx)
+	return rt.learn(ctx, options)
 }
 
 // learn loads the models and finds out what each run of them takes.

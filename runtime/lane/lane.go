@@ -64,9 +64,23 @@ type Need struct {
 
 // Need returns what the lane takes for batches up to largest, known once Record has returned.
 func (l *Lane) Need(largest int) Need {
+	needs := make([]Need, len(l.programs))
+	for i, p := range l.programs {
+		needs[i] = p.Need(largest)
+	}
+	return Together(needs...)
+}
+
+// NeedOf returns the need of a program whose runs nobody has recorded: planned buffers of so many bytes, and the
+// bytes of its pictures and of its outputs of fixed shape.
+func NeedOf(slots int64, pictures, outputs int) Need {
+	return Need{Slots: slots, Spill: minSpill, Inputs: Inputs * pages(pictures), Outputs: pages(outputs)}
+}
+
+// Together returns the need of programs that take turns.
+func Together(needs ...Need) Need {
 	var n Need
-	for _, p := range l.programs {
-		own := p.Need(largest)
+	for _, own := range needs {
 		n.Slots = max(n.Slots, own.Slots)
 		n.Spill = max(n.Spill, own.Spill)
 		n.Inputs = max(n.Inputs, own.Inputs)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/memplan"
 	"github.com/eyas-edge/eyas/models"
 	"github.com/eyas-edge/eyas/models/decode"
 	"github.com/eyas-edge/eyas/runtime/ort"
@@ -282,9 +283,18 @@ func (p *Program) limit(b *ort.Binding) error {
 func (p *Program) Need(n int) Need {
 	n = min(n, p.Largest())
 	h, w := p.model.H, p.model.W
-	need := Need{Inputs: Inputs * pages(p.inputBytes(h, w, n)), Outputs: pages(p.outputBytes(n))}
+	need := NeedOf(0, p.inputBytes(h, w, n), p.outputBytes(n))
 	need.Slots, need.Spill = p.plans.need(n)
 	return need
+}
+
+// Decisive returns the plan for batches up to n that needs the most of the arena; false where there is none.
+func (p *Program) Decisive(n int) (memplan.Problem, memplan.Solution, bool) {
+	top := p.plans.highest(n)
+	if top == nil {
+		return memplan.Problem{}, memplan.Solution{}, false
+	}
+	return top.schedule.Problem(), top.solution, true
 }
 
 // Counts says where the memory of the model's runs came from.
