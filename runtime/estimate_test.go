@@ -86,6 +86,9 @@ func TestEstimate(t *testing.T) {
 			})
 		}
 	}
+	if table.Len() == 0 {
+		t.Fatalf("EYAS_ESTIMATE names no model of this test: %q", only)
+	}
 	t.Logf("%s, ONNX Runtime %s; MB\n"+
 		"| model | batch | arena estimated | recorded | difference | weights estimated | measured | difference |\n"+
 		"|---|---|---|---|---|---|---|---|\n%s", cpu, lib.Version(), table.String())
