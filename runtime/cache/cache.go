@@ -2,7 +2,7 @@
 // machine: the model as ONNX Runtime optimised it for this processor, and the plan of its memory.
 //
 // A cache is a folder of its own, mode 0700. Each entry is one file that is named by its key and
-// says its format's version, its kind, its key, its size and its SHA-256; a file that is not exactly
+// says its format's version, its kind, its key, its size and its hash; a file that is not exactly
 // that (cut off, damaged, of another key) is thrown away and built once more. Files are written under
 // another name, synced and renamed, so that a reader sees a whole file or none, also after a crash.
 //
