@@ -91,7 +91,7 @@ func prepare(o Options) (*bench, error) {
 		return nil, kind{errors.New("bench: frames and duration cannot be below zero"), eyas.ErrConfig}
 	}
 	o.Config = measured(o.Config)
-	if err := o.Config.Validate(); err != nil && !errors.Is(err, eyas.ErrNotYet) {
+	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
 	if len(o.Config.Models) == 0 {
@@ -205,6 +205,9 @@ func (b *bench) residents(ctx context.Context) error {
 			return err
 		}
 		*c.to = *rep.Usage
+		if rep.Memory != nil {
+			r.Memory = rep.Memory
+		}
 	}
 	r.Ratio = ratio(float64(r.Planned.Above), float64(r.Default.Above))
 	b.report.Resident = &r

@@ -10,24 +10,25 @@ import (
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/internal/tensor"
+	"github.com/eyas-edge/eyas/memplan"
 	"github.com/eyas-edge/eyas/models"
 	"github.com/eyas-edge/eyas/models/prep"
 	eyas "github.com/eyas-edge/eyas/runtime"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
-// runner is a model at one batch size, ready to run.
+// runner is a model at one batch size. Those of one candidate take turns: Fill begins one.
 type runner interface {
+	Fill(ctx context.Context, picture []byte) error // puts the whole batch into the input
 	Run() error
-	Input() []byte             // of the pictures
-	Outputs() []*tensor.Tensor // of the last run
+	Outputs() []*tensor.Tensor // of the last run, until another's turn
 	Close() error
 }
 
 // candidate is models that are open in one of the two ways.
 type candidate interface {
 	runner(key string, batch int) (runner, error)
-	counts() Requests // of all runs so far
+	usage() *memplan.Usage // nil where nobody knows
 	Close() error
 }
 
@@ -36,15 +37,14 @@ type setup struct {
 	cfg    eyas.Config
 	lib    *ort.Library
 	models map[string]*models.Model
-	cache  string
 }
 
-func load(cfg eyas.Config, cache string) (*setup, error) {
+func load(cfg eyas.Config) (*setup, error) {
 	lib, err := ort.Load(cfg.ORT)
 	if err != nil {
 		return nil, kind{err, eyas.ErrLibrary}
 	}
-	s := &setup{cfg: cfg, lib: lib, models: map[string]*models.Model{}, cache: cache}
+	s := &setup{cfg: cfg, lib: lib, models: map[string]*models.Model{}}
 	for key, m := range cfg.Models {
 		if s.models[key], err = eyas.Inspect(m); err != nil {
 			return nil, err
@@ -55,10 +55,12 @@ func load(cfg eyas.Config, cache string) (*setup, error) {
 
 func (s *setup) ladder(key string) []int { return ladder(s.cfg.Batch, s.models[key].Input.Batch) }
 
-// options are the same for both candidates. Where they stand in one process, or models take turns, a pool that spins
-// while it is idle would slow the one whose turn it is.
-func (s *setup) options() ort.Options {
-	return ort.Options{EP: s.cfg.EP, Device: s.cfg.Device, Threads: s.threads(), ForceSpinningStop: len(s.models) > 1}
+// options are those of the plain session. Both candidates stop idle pools or neither: one that spins slows the other's
+// run where they stand in one process, and every model's where models take turns.
+func (s *setup) options(stopSpinning bool) ort.Options {
+	return ort.Options{
+		EP: s.cfg.EP, Device: s.cfg.Device, Threads: s.threads(), ForceSpinningStop: stopSpinning || len(s.models) > 1,
+	}
 }
 
 func (s *setup) threads() int {
@@ -69,12 +71,12 @@ func (s *setup) threads() int {
 }
 
 // open opens the models as one of the candidates.
-func (s *setup) open(ctx context.Context, name string, o ort.Options) (candidate, error) {
+func (s *setup) open(ctx context.Context, name string, stopSpinning bool) (candidate, error) {
 	switch name {
 	case standard:
-		return openStandard(s, o)
+		return openStandard(s, s.options(stopSpinning))
 	case planned:
-		return openPlanned(ctx, s, o)
+		return openPlanned(ctx, s, stopSpinning)
 	}
 	return nil, fmt.Errorf("candidate %q is not known", name)
 }
@@ -108,7 +110,7 @@ func fromEngine(err error) error {
 	return err
 }
 
-func (p *plain) counts() Requests { return Requests{} } // the library does not say
+func (p *plain) usage() *memplan.Usage { return nil } // the library does not say
 
 func (p *plain) Close() error {
 	var err error
@@ -137,7 +139,13 @@ type bound struct {
 	image int // the pictures, among in
 }
 
-func (r *bound) Input() []byte { return r.in[r.image].Data }
+func (r *bound) Fill(_ context.Context, picture []byte) error {
+	if in := r.in[r.image].Data; len(in) != len(picture) {
+		return fmt.Errorf("the input has %d bytes, the picture %d", len(in), len(picture))
+	}
+	copy(r.in[r.image].Data, picture)
+	return nil
+}
 
 func (r *bound) Close() error {
 	var err error
@@ -187,9 +195,9 @@ func fillSize(m *models.Model, t *tensor.Tensor) {
 	}
 }
 
-// fill puts the same picture into each place of a batch: shapes and colours of a street in which detectors see a
+// picture returns the input of a batch: in each place the same shapes and colours of a street, in which detectors see a
 // little, without a file.
-func fill(m *models.Model, batch int, data []byte) error {
+func picture(m *models.Model, batch int) ([]byte, error) {
 	const w, h = 640, 480
 	pix := make([]byte, 0, 3*w*h)
 	for y := range h {
@@ -200,33 +208,39 @@ func fill(m *models.Model, batch int, data []byte) error {
 	}
 	f, err := frame.New(frame.RGB24, w, h, []frame.Plane{{Data: pix, Stride: 3 * w}}, time.Time{}, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t := &tensor.Tensor{Name: m.Input.Name, Type: m.Input.Type, Shape: m.InputShape(batch, m.H, m.W), Data: data}
-	if err := t.Check(); err != nil {
-		return err
+	t, err := tensor.New(m.Input.Name, m.Input.Type, m.InputShape(batch, m.H, m.W)...)
+	if err != nil {
+		return nil, err
 	}
 	filler, err := prep.NewFiller(m.Recipe, m.W, m.H)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range batch {
 		if _, err := filler.Fill(t, i, f); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return t.Data, nil
 }
 
 // ready returns a runner with a picture in its input that has run twice: in a first run a session allocates what it
 // keeps, and traces its memory pattern.
-func (s *setup) ready(c candidate, key string, batch int) (runner, error) {
+func (s *setup) ready(ctx context.Context, c candidate, key string, batch int) (runner, error) {
 	r, err := c.runner(key, batch)
 	if err != nil {
 		return nil, err
 	}
-	if err = fill(s.models[key], batch, r.Input()); err == nil {
-		err = errors.Join(r.Run(), r.Run())
+	data, err := picture(s.models[key], batch)
+	if err == nil {
+		err = r.Fill(ctx, data)
+	}
+	for range 2 {
+		if err == nil {
+			err = r.Run()
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("model %s at batch %d: %w", key, batch, err), r.Close())

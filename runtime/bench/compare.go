@@ -96,11 +96,17 @@ func (r *Report) figures(each func(name string, v float64)) {
 	}
 	steady("steady", r.Steady)
 	for _, s := range r.Start {
-		each("start "+s.Model+" default, ms", s.Default)
-		each("start "+s.Model+" cold, ms", s.Cold)
-		if s.Warm > 0 {
-			each("start "+s.Model+" warm, ms", s.Warm)
+		each("start "+s.Model+" default session, ms", s.Default)
+		coldWarm := func(what string, c ColdWarm) {
+			each("start "+s.Model+" "+what+" cold, ms", c.Cold)
+			if c.Warm > 0 {
+				each("start "+s.Model+" "+what+" warm, ms", c.Warm)
+			}
 		}
+		if s.Session != nil {
+			coldWarm("session", *s.Session)
+		}
+		coldWarm("runtime", s.Open)
 	}
 	steady("soak", r.Soak)
 }

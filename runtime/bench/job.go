@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/internal/child"
+	"github.com/eyas-edge/eyas/memplan"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
@@ -46,13 +47,14 @@ type request struct {
 
 // reply is what a child writes on its standard output: what it was asked for, or an error.
 type reply struct {
-	Error  string  `json:"error,omitempty"`
-	Kind   string  `json:"kind,omitempty"` // of kinds
-	Facts  *Engine `json:"facts,omitempty"`
-	Usage  *Usage  `json:"usage,omitempty"`
-	Time   []Time  `json:"time,omitempty"`
-	Steady *Steady `json:"steady,omitempty"`
-	Start  *Start  `json:"start,omitempty"`
+	Error  string         `json:"error,omitempty"`
+	Kind   string         `json:"kind,omitempty"` // of kinds
+	Facts  *Engine        `json:"facts,omitempty"`
+	Usage  *Usage         `json:"usage,omitempty"`
+	Memory *memplan.Usage `json:"memory,omitempty"`
+	Time   []Time         `json:"time,omitempty"`
+	Steady *Steady        `json:"steady,omitempty"`
+	Start  *Start         `json:"start,omitempty"`
 }
 
 // Bounds on what the two processes tell each other, and on a child that hangs.
@@ -196,7 +198,7 @@ func (q request) do(ctx context.Context) (reply, error) {
 	if err := os.MkdirAll(q.Cache, 0o700); err != nil {
 		return reply{}, err
 	}
-	s, err := load(cfg, q.Cache)
+	s, err := load(cfg)
 	if err != nil {
 		return reply{}, err
 	}

@@ -3,16 +3,12 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"time"
 )
 
 // facts opens a model to say which provider is in effect.
 func (q request) facts(ctx context.Context, s *setup) (reply, error) {
 	first := s.models[sortedKeys(s.models)[0]]
-	session, err := s.lib.OpenFile(first.Path, s.options())
+	session, err := s.lib.OpenFile(first.Path, s.options(false))
 	if err != nil {
 		return reply{}, fromEngine(err)
 	}
@@ -29,7 +25,7 @@ func (q request) resident(ctx context.Context, s *setup) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	c, err := s.open(ctx, q.Candidate, s.options())
+	c, err := s.open(ctx, q.Candidate, false)
 	if err != nil {
 		return reply{}, err
 	}
@@ -38,13 +34,14 @@ func (q request) resident(ctx context.Context, s *setup) (reply, error) {
 	if err == nil {
 		after, err = status()
 	}
+	memory := c.usage()
 	for _, r := range kept {
 		err = errors.Join(err, r.Close())
 	}
 	if err = errors.Join(err, c.Close()); err != nil {
 		return reply{}, err
 	}
-	return reply{Usage: &Usage{Idle: idle, After: after, Above: after.Resident - idle.Resident}}, nil
+	return reply{Usage: &Usage{Idle: idle, After: after, Above: after.Resident - idle.Resident}, Memory: memory}, nil
 }
 
 // runLadders runs every batch size of every model, and returns the runners of the last ones.
@@ -62,7 +59,7 @@ func (s *setup) runLadders(ctx context.Context, c candidate) (map[string]runner,
 						return kept, err
 					}
 				}
-				r, err := s.ready(c, key, batch)
+				r, err := s.ready(ctx, c, key, batch)
 				if err != nil {
 					return kept, err
 				}
@@ -72,62 +69,3 @@ func (s *setup) runLadders(ctx context.Context, c candidate) (map[string]runner,
 	}
 	return kept, nil
 }
-
-// Each figure of a start is the median of so many.
-const (
-	coldStarts = 3
-	warmStarts = 5
-)
-
-// start measures how soon a model can run.
-func (q request) start(ctx context.Context, s *setup) (reply, error) {
-	batch := s.ladder(q.Model)[0]
-	once := func(candidate, cache string) (float64, error) {
-		one := *s
-		one.cache = cache
-		if err := os.MkdirAll(cache, 0o700); err != nil {
-			return 0, err
-		}
-		start := time.Now()
-		c, err := one.open(ctx, candidate, one.options())
-		if err != nil {
-			return 0, err
-		}
-		r, err := c.runner(q.Model, batch)
-		took := milliseconds(time.Since(start))
-		if err == nil {
-			err = r.Close()
-		}
-		return took, errors.Join(err, c.Close())
-	}
-	many := func(n int, candidate string, cache func(i int) string) (float64, error) {
-		var took []float64
-		for i := range n {
-			ms, err := once(candidate, cache(i))
-			if err != nil {
-				return 0, err
-			}
-			took = append(took, ms)
-		}
-		return median(took), nil
-	}
-	fresh := func(i int) string { return filepath.Join(q.Cache, fmt.Sprintf("start-%s-%d", q.Model, i)) }
-	first := func(int) string { return fresh(0) }
-	m := Start{Model: q.Model}
-	var err error
-	if m.Default, err = many(coldStarts, standard, first); err != nil {
-		return reply{}, err
-	}
-	if m.Cold, err = many(coldStarts, planned, fresh); err != nil {
-		return reply{}, err
-	}
-	if !s.cfg.NoCache {
-		if m.Warm, err = many(warmStarts, planned, first); err != nil {
-			return reply{}, err
-		}
-		m.Ratio = ratio(m.Warm, m.Cold)
-	}
-	return reply{Start: &m}, nil
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

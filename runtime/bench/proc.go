@@ -3,13 +3,9 @@ package bench
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	goruntime "runtime"
 	"runtime/debug"
-	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -22,8 +18,7 @@ type Status struct {
 	Anon     int64 `json:"anon_bytes"`
 	File     int64 `json:"file_bytes"`
 	Shmem    int64 `json:"shmem_bytes"`
-	Locked   int64 `json:"locked_bytes"` // mappings that cannot be swapped out, in any of the three
-	Go       int64 `json:"go_bytes"`     // what Go's runtime has from the system, mostly anonymous
+	Go       int64 `json:"go_bytes"` // what Go's runtime has from the system, mostly anonymous
 }
 
 // status reads the memory of this process, once Go has given back what it does not use.
@@ -39,46 +34,7 @@ func status() (Status, error) {
 	var m goruntime.MemStats
 	goruntime.ReadMemStats(&m)
 	s.Go = int64(m.Sys - m.HeapReleased)
-	var err error
-	s.Locked, _, err = locked()
-	return s, err
-}
-
-// kilobytes reads "  123 kB" as bytes.
-func kilobytes(text string) (int64, error) {
-	n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "kB")), 10, 50)
-	return int64(n) << 10, err
-}
-
-// locked sums up the mappings that are locked: their bytes, and those of them that are present.
-func locked() (bytes, present int64, err error) {
-	text, err := os.ReadFile("/proc/self/smaps")
-	if err != nil {
-		return 0, 0, err
-	}
-	return parseLocked(string(text))
-}
-
-func parseLocked(text string) (bytes, present int64, err error) {
-	var size, rss int64
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(line, ":")
-		switch name {
-		case "Size":
-			size, err = kilobytes(value)
-		case "Rss":
-			rss, err = kilobytes(value)
-		case "VmFlags": // the last line of a mapping
-			if slices.Contains(strings.Fields(value), "lo") {
-				bytes += size
-				present += rss
-			}
-		}
-		if err != nil {
-			return 0, 0, fmt.Errorf("/proc/self/smaps: %s: %w", name, err)
-		}
-	}
-	return bytes, present, nil
+	return s, nil
 }
 
 // faults returns the page faults of this process so far.

@@ -6,29 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestParseLocked(t *testing.T) {
-	const two = "7f00-7f10 rw-p 00000000 00:00 0 \nSize:    8 kB\nKernelPageSize: 4 kB\nRss:    4 kB\nVmFlags: rd wr mr mw me lo ac \n" +
-		"7f20-7f30 rw-p 00000000 00:00 0  [heap: lo]\nSize:  100 kB\nRss:  96 kB\nVmFlags: rd wr mr mw me ac \n"
-	for _, c := range []struct {
-		name, text     string
-		bytes, present int64
-		fails          bool
-	}{
-		{"nothing", "", 0, 0, false},
-		{"one of two", two, 8 << 10, 4 << 10, false},
-		{"the flag comes last", "Size: 8 kB\nRss: 8 kB\nVmFlags: rd lo\n", 8 << 10, 8 << 10, false},
-		{"no number", "Size: many kB\nVmFlags: lo\n", 0, 0, true},
-		{"too large", "Rss: 99999999999999999999 kB\n", 0, 0, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			bytes, present, err := parseLocked(c.text)
-			if bytes != c.bytes || present != c.present || (err != nil) != c.fails {
-				t.Errorf("%d bytes, %d present, error %v", bytes, present, err)
-			}
-		})
-	}
-}
-
 func TestRollup(t *testing.T) {
 	for text, want := range map[string]int64{
 		"": 0,

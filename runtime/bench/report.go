@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/memplan"
 )
 
 // ReportVersion is the version of the report's format, and of what parent and child say to each other.
@@ -57,6 +58,8 @@ type Resident struct {
 	Default Usage   `json:"default"`
 	Planned Usage   `json:"planned"`
 	Ratio   float64 `json:"ratio"` // of what lies above idle, planned / default
+	// Memory is what the planned runtime says of itself, region by region.
+	Memory *memplan.Usage `json:"memory,omitempty"`
 }
 
 // Usage is the memory of one process.
@@ -122,20 +125,29 @@ type LibcCount struct {
 	Leaked   int64  `json:"leaked"`   // allocations less frees, over all runs
 }
 
-// Pages is the locked memory of the process.
+// Pages is the runtime's own regions: weights, arena, spill block and tensors.
 type Pages struct {
 	Bytes  int64 `json:"bytes"`
-	Before int64 `json:"present_before_bytes"`
+	Before int64 `json:"present_before_bytes"` // in memory before the runs
 	After  int64 `json:"present_after_bytes"`
 }
 
-// Start is the time until a model can run: the model's file is read, its session made and its tensors bound.
+// Start is the time until a model is ready.
 type Start struct {
 	Model   string  `json:"model"`
-	Default float64 `json:"default_ms"`        // a plain session
-	Cold    float64 `json:"cold_ms"`           // planned, with nothing in the cache
-	Warm    float64 `json:"warm_ms,omitempty"` // with everything in it; median
-	Ratio   float64 `json:"ratio,omitempty"`   // warm / cold
+	Default float64 `json:"default_ms"` // a plain session, before its first run
+	// Session is one with its weights in place, before its first run: the model's hash is taken and the cache looked into.
+	// Absent where the provider keeps no optimised model.
+	Session *ColdWarm `json:"session,omitempty"`
+	// Open is the whole runtime: the model read, its memory planned, every batch size run.
+	Open ColdWarm `json:"open"`
+}
+
+// ColdWarm is the medians of starts with nothing in the cache, and with everything in it.
+type ColdWarm struct {
+	Cold  float64 `json:"cold_ms"`
+	Warm  float64 `json:"warm_ms,omitempty"`
+	Ratio float64 `json:"ratio,omitempty"` // warm / cold
 }
 
 // facts fills in where and with what it is measured.

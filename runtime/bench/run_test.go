@@ -65,7 +65,7 @@ func TestMemorySuite(t *testing.T) {
 		checkSteady(t, s, r.Libc == "counted")
 	}
 	for _, s := range r.Start {
-		if s.Default <= 0 || s.Cold <= 0 || s.Warm <= 0 || s.Ratio <= 0 {
+		if s.Default <= 0 || s.Session == nil || s.Session.Ratio <= 0 || s.Open.Ratio <= 0 {
 			t.Errorf("start: %+v", s)
 		}
 	}
@@ -115,7 +115,7 @@ func checkDocuments(t *testing.T, r *Report) {
 	if c := Compare(r, back); !c.SameMachine || len(c.Figures) < 20 {
 		t.Errorf("compared with itself: %+v", c)
 	}
-	for _, part := range []string{"planned / default", "bit-identical", "ready to run"} {
+	for _, part := range []string{"planned / default", "bit-identical", "default session"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("no %q in:\n%s", part, text.String())
 		}

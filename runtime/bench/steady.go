@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/eyas-edge/eyas/memplan"
 )
 
 const (
@@ -22,7 +24,7 @@ func (q request) steady(ctx context.Context, s *setup) (reply, error) {
 	// On a thread that is new to it the library sets up variables of the thread, which the C library allocates.
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
-	c, err := s.open(ctx, q.Candidate, s.options())
+	c, err := s.open(ctx, q.Candidate, false)
 	if err != nil {
 		return reply{}, err
 	}
@@ -32,7 +34,7 @@ func (q request) steady(ctx context.Context, s *setup) (reply, error) {
 
 func (s *setup) steadyRunner(ctx context.Context, c candidate, q request) (*Steady, error) {
 	batch := s.ladder(q.Model)[0]
-	r, err := s.ready(c, q.Model, batch)
+	r, err := s.ready(ctx, c, q.Model, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +153,7 @@ func (l *loop) measure(ctx context.Context, c candidate) (*Steady, error) {
 	if _, err := l.tally(); err != nil { // once for nothing: it sets up what it needs
 		return nil, err
 	}
-	requests := c.counts()
-	size, present, err := locked()
-	if err != nil {
-		return nil, err
-	}
+	usage := c.usage()
 	before, err := l.tally()
 	if err != nil {
 		return nil, err
@@ -180,14 +178,16 @@ func (l *loop) measure(ctx context.Context, c candidate) (*Steady, error) {
 		incline := 1000 * slope(l.at[skip:], l.kib[skip:])
 		s.SlopeKiB = &incline
 	}
-	if d := c.counts().less(requests); d != (Requests{}) {
-		s.Requests = &d
+	if usage != nil {
+		now := c.usage()
+		s.Requests = &Requests{
+			now.Arena.Count - usage.Arena.Count, now.Spill.Count - usage.Spill.Count, now.Heap.Count - usage.Heap.Count,
+		}
+		s.Regions = &Pages{}
+		s.Regions.Bytes, s.Regions.Before = regions(usage)
+		_, s.Regions.After = regions(now)
 	}
-	if size > 0 {
-		s.Regions = &Pages{Bytes: size, Before: present}
-		_, s.Regions.After, err = locked()
-	}
-	return s, err
+	return s, nil
 }
 
 // run returns how many runs were made.
@@ -227,6 +227,14 @@ func (l *loop) libcCount(runs int, leaked int64) *LibcCount {
 	}
 }
 
-func (r Requests) less(o Requests) Requests {
-	return Requests{r.Arena - o.Arena, r.Spill - o.Spill, r.Heap - o.Heap}
+// regions sums up what is planned of the runtime's own regions, and what of that is in memory.
+func regions(u *memplan.Usage) (bytes, present int64) {
+	for _, r := range u.Regions {
+		switch r.Kind {
+		case memplan.Weights, memplan.Arena, memplan.Spill, memplan.Tensors:
+			bytes += r.Planned
+			present += max(r.Measured, 0)
+		}
+	}
+	return bytes, present
 }

@@ -37,16 +37,23 @@ func (r *Report) residentText(w io.Writer) {
 	if r.Resident == nil {
 		return
 	}
-	fmt.Fprintf(w, "\nresident memory\tidle\tafter\tabove idle\tof these anon\tfile\tshmem\tlocked\tGo's\n")
+	fmt.Fprintf(w, "\nresident memory\tidle\tafter\tabove idle\tof these anon\tfile\tshmem\tGo's\n")
 	for _, c := range []struct {
 		name string
 		u    Usage
 	}{{standard, r.Resident.Default}, {planned, r.Resident.Planned}} {
 		idle, after := c.u.Idle, c.u.After
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.name, mega(idle.Resident), mega(after.Resident), mega(c.u.Above),
-			mega(after.Anon-idle.Anon), mega(after.File-idle.File), mega(after.Shmem-idle.Shmem), mega(after.Locked-idle.Locked), mega(after.Go-idle.Go))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.name, mega(idle.Resident), mega(after.Resident), mega(c.u.Above),
+			mega(after.Anon-idle.Anon), mega(after.File-idle.File), mega(after.Shmem-idle.Shmem), mega(after.Go-idle.Go))
 	}
 	fmt.Fprintf(w, "planned / default\t\t\t%.3f\n", r.Resident.Ratio)
+	if r.Resident.Memory == nil {
+		return
+	}
+	fmt.Fprintf(w, "\nregion\tplanned\tmeasured\n")
+	for _, region := range r.Resident.Memory.Regions {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", region.Kind, mega(region.Planned), mega(region.Measured))
+	}
 }
 
 func (r *Report) timeText(w io.Writer) {
@@ -71,23 +78,23 @@ func (r *Report) steadyText(w io.Writer, title string, all []Steady) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\tbatch\truns\tfrom arena, spill, heap\tGo\tlibc a run\tfaults a run\tlocked\tpresent\tRSS / 1000 runs\n", title)
+	fmt.Fprintf(w, "\n%s\tbatch\truns\tfrom arena, spill, heap\tGo\tlibc a run\tfaults a run\tregions\tpresent\tRSS / 1000 runs\n", title)
 	for _, s := range all {
-		requests, pinned, present, incline := "-", "-", "-", "-"
+		requests, size, present, incline := "-", "-", "-", "-"
 		if n := s.Requests; n != nil {
 			requests = fmt.Sprintf("%d, %d, %d", n.Arena, n.Spill, n.Heap)
 		}
 		if p := s.Regions; p != nil {
 			share := func(n int64) float64 { return 100 * ratio(float64(n), float64(p.Bytes)) }
-			pinned, present = mega(p.Bytes), fmt.Sprintf("%.0f, %.0f %%", share(p.Before), share(p.After))
+			size, present = mega(p.Bytes), fmt.Sprintf("%.0f, %.0f %%", share(p.Before), share(p.After))
 		}
 		if s.SlopeKiB != nil {
 			incline = fmt.Sprintf("%+.2f KiB", *s.SlopeKiB)
 		}
 		fmt.Fprintf(w, "%s %s\t%d\t%d\t%s\t%d\t%s\t%.3f\t%s\t%s\t%s\n", s.Model, s.Candidate, s.Batch, s.Runs,
-			requests, s.GoAllocations, s.Libc, s.FaultsPerRun, pinned, present, incline)
+			requests, s.GoAllocations, s.Libc, s.FaultsPerRun, size, present, incline)
 	}
-	fmt.Fprintf(w, "Go: its allocations over all runs; present: locked pages before and after. Allocations of the C library: %s\n", r.Libc)
+	fmt.Fprintf(w, "Go: its allocations over all runs; present: of the regions, before and after. Allocations of the C library: %s\n", r.Libc)
 }
 
 // String says how many there are in a run.
@@ -105,12 +112,21 @@ func (r *Report) startText(w io.Writer) {
 	if len(r.Start) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nready to run\tdefault\tplanned, cold\twarm\twarm / cold\n")
+	fmt.Fprintf(w, "\nready\tdefault session\tplanned session: cold\twarm\twarm / cold\truntime: cold\twarm\twarm / cold\n")
 	for _, s := range r.Start {
-		warm, share := "-", "-"
-		if s.Warm > 0 {
-			warm, share = fmt.Sprintf("%.1f", s.Warm), fmt.Sprintf("%.3f", s.Ratio)
+		if s.Session == nil {
+			s.Session = &ColdWarm{}
 		}
-		fmt.Fprintf(w, "%s\t%.1f ms\t%.1f\t%s\t%s\n", s.Model, s.Default, s.Cold, warm, share)
+		fmt.Fprintf(w, "%s\t%.1f ms\t%s\t%s\n", s.Model, s.Default, s.Session.text(), s.Open.text())
 	}
+}
+
+func (c ColdWarm) text() string {
+	figure := func(format string, v float64) string {
+		if v == 0 {
+			return "-"
+		}
+		return fmt.Sprintf(format, v)
+	}
+	return figure("%.1f", c.Cold) + "\t" + figure("%.1f", c.Warm) + "\t" + figure("%.3f", c.Ratio)
 }

@@ -2,12 +2,14 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
+	"github.com/eyas-edge/eyas/memplan"
 )
 
 // sample is a report with everything in it.
@@ -19,8 +21,9 @@ func sample() *Report {
 		Engine:  Engine{ONNXRuntime: "1.30.0", Library: "/usr/lib/libonnxruntime.so", EP: "cpu", Threads: 6},
 		Models:  []ModelInfo{{"people", "people.onnx", []int{1, 2}}, {"cars", "cars.onnx", []int{1}}},
 		Resident: &Resident{
-			Default: Usage{Status{40e6, 8e6, 32e6, 0, 0, 5e6}, Status{100e6, 63e6, 37e6, 0, 0, 6e6}, 60e6},
-			Planned: Usage{Status{40e6, 8e6, 32e6, 0, 0, 5e6}, Status{65e6, 28e6, 36e6, 1e6, 20e6, 6e6}, 25e6}, Ratio: 25. / 60,
+			Default: Usage{Status{40e6, 8e6, 32e6, 0, 5e6}, Status{100e6, 63e6, 37e6, 0, 6e6}, 60e6},
+			Planned: Usage{Status{40e6, 8e6, 32e6, 0, 5e6}, Status{65e6, 28e6, 36e6, 1e6, 6e6}, 25e6}, Ratio: 25. / 60,
+			Memory: &memplan.Usage{Regions: []memplan.RegionUsage{{Kind: memplan.Arena, Planned: 12e6, Measured: 12e6}}},
 		},
 		Time: []Time{
 			{"people", 1, 5, 40, Latency{10, 12, 1.01}, Latency{9.9, 11.5, 1.002}, 0.99, 0.96},
@@ -33,7 +36,7 @@ func sample() *Report {
 				Regions: &Pages{20e6, 20e6, 20e6}, SlopeKiB: &incline, Resident: 60e6},
 			{Model: "cars", Candidate: planned, Batch: 1, Runs: 3, Requests: &Requests{300, 6, 1}, GoAllocations: 2, Resident: 60e6},
 		},
-		Start: []Start{{"people", 90, 130, 20, 20. / 130}, {"cars", 90, 130, 0, 0}},
+		Start: []Start{{"people", 90, &ColdWarm{130, 20, 20. / 130}, ColdWarm{300, 90, 0.3}}, {"cars", 90, nil, ColdWarm{Cold: 300}}},
 		Soak:  []Steady{{Model: "people", Candidate: planned, Batch: 1, Runs: 100000, Requests: &Requests{Arena: 5800000}, Resident: 60e6}},
 	}
 }
@@ -95,10 +98,11 @@ func TestReadReport(t *testing.T) {
 // answer is a runner with nothing but outputs.
 type answer struct{ out []*tensor.Tensor }
 
-func (a answer) Run() error                { return nil }
-func (a answer) Input() []byte             { return nil }
-func (a answer) Outputs() []*tensor.Tensor { return a.out }
-func (a answer) Close() error              { return nil }
+func (a answer) Run() error { return nil }
+
+func (a answer) Fill(context.Context, []byte) error { return nil }
+func (a answer) Outputs() []*tensor.Tensor          { return a.out }
+func (a answer) Close() error                       { return nil }
 
 // Outputs that differ are said with their place.
 func TestSame(t *testing.T) {

@@ -15,6 +15,7 @@ const (
 // duel is both candidates of one model at one batch size.
 type duel struct {
 	batch   int
+	picture []byte
 	runners [2]runner // default, planned
 	// steady and turns are the times of one round in milliseconds: the one batch size alone, and the ladder in turns.
 	steady, turns [2][]float64
@@ -26,7 +27,7 @@ type duel struct {
 func (q request) time(ctx context.Context, s *setup) (reply, error) {
 	duels, closeAll, err := s.duels(ctx, q.Model)
 	if err == nil {
-		err = s.measure(ctx, duels, q.Duration, q.Model)
+		err = measure(ctx, duels, q.Duration, q.Model)
 	}
 	if err = errors.Join(err, closeAll()); err != nil {
 		return reply{}, err
@@ -49,36 +50,33 @@ func (s *setup) duels(ctx context.Context, key string) (duels []*duel, closeAll 
 		}
 		return err
 	}
-	o := s.options()
-	o.ForceSpinningStop = true
 	for _, batch := range s.ladder(key) {
-		duels = append(duels, &duel{batch: batch})
+		data, err := picture(s.models[key], batch)
+		if err != nil {
+			return nil, closeAll, err
+		}
+		duels = append(duels, &duel{batch: batch, picture: data})
 	}
 	for i, name := range []string{standard, planned} {
-		c, err := s.open(ctx, name, o)
+		c, err := s.open(ctx, name, true)
 		if err != nil {
 			return nil, closeAll, err
 		}
 		open = append(open, c.Close)
 		for _, d := range duels {
-			if d.runners[i], err = s.ready(c, key, d.batch); err != nil {
+			if d.runners[i], err = s.ready(ctx, c, key, d.batch); err != nil {
 				return nil, closeAll, err
 			}
 			open = append(open, d.runners[i].Close)
 		}
 	}
-	for _, d := range duels {
-		if err := same(key, d.batch, d.runners[0], d.runners[1]); err != nil {
-			return nil, closeAll, err
-		}
-	}
 	return duels, closeAll, nil
 }
 
-// measure runs the rounds, as many runs in each as fit into the duration, and compares the outputs once more.
-func (s *setup) measure(ctx context.Context, duels []*duel, duration time.Duration, key string) error {
+// measure runs the rounds, as many runs in each as fit into the duration, and compares the outputs before and after.
+func measure(ctx context.Context, duels []*duel, duration time.Duration, key string) error {
 	start := time.Now()
-	if err := runTurns(duels); err != nil {
+	if err := compareOutputs(ctx, duels, key); err != nil {
 		return err
 	}
 	unit := time.Since(start)
@@ -92,7 +90,7 @@ func (s *setup) measure(ctx context.Context, duels []*duel, duration time.Durati
 		}
 		for _, d := range duels {
 			for range n {
-				if err := errors.Join(ctx.Err(), d.run(&d.steady)); err != nil {
+				if err := errors.Join(ctx.Err(), d.run(ctx, &d.steady)); err != nil {
 					return err
 				}
 			}
@@ -101,7 +99,7 @@ func (s *setup) measure(ctx context.Context, duels []*duel, duration time.Durati
 			if len(duels) == 1 {
 				break
 			}
-			if err := errors.Join(ctx.Err(), runTurns(duels)); err != nil {
+			if err := errors.Join(ctx.Err(), runTurns(ctx, duels)); err != nil {
 				return err
 			}
 		}
@@ -109,7 +107,15 @@ func (s *setup) measure(ctx context.Context, duels []*duel, duration time.Durati
 			d.end()
 		}
 	}
+	return compareOutputs(ctx, duels, key)
+}
+
+// compareOutputs runs each batch size once and fails if the candidates do not give the same.
+func compareOutputs(ctx context.Context, duels []*duel, key string) error {
 	for _, d := range duels {
+		if err := d.run(ctx, &d.turns); err != nil {
+			return err
+		}
 		if err := same(key, d.batch, d.runners[0], d.runners[1]); err != nil {
 			return err
 		}
@@ -118,9 +124,9 @@ func (s *setup) measure(ctx context.Context, duels []*duel, duration time.Durati
 }
 
 // runTurns runs each batch size once.
-func runTurns(duels []*duel) error {
+func runTurns(ctx context.Context, duels []*duel) error {
 	for _, d := range duels {
-		if err := d.run(&d.turns); err != nil {
+		if err := d.run(ctx, &d.turns); err != nil {
 			return err
 		}
 	}
@@ -134,9 +140,12 @@ func (d *duel) begin(n int) {
 	}
 }
 
-// run runs both candidates once and appends how long each took.
-func (d *duel) run(took *[2][]float64) error {
+// run runs both candidates once, with the picture put in anew, and appends how long each run took.
+func (d *duel) run(ctx context.Context, took *[2][]float64) error {
 	for i, r := range d.runners {
+		if err := r.Fill(ctx, d.picture); err != nil {
+			return err
+		}
 		start := time.Now()
 		if err := r.Run(); err != nil {
 			return err
