@@ -15,6 +15,7 @@ package estimate
 import (
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 
 	"github.com/eyas-edge/eyas/internal/machine"
@@ -25,7 +26,7 @@ import (
 // CPU is what of a processor decides about buffers.
 type CPU struct {
 	// Block is the number of channels in a block of the NCHWc layout that float convolutions run in:
-	// 16 with AVX-512, 8 with AVX, 0 where there is no such layout, as on arm64.
+	// 16 on x86 with AVX-512, 8 on other x86, 0 on arm64, which has no such layout.
 	Block int
 	// Threads that run one operator; some take scratch for each. It defaults to 1.
 	Threads int
@@ -36,9 +37,10 @@ func Host() CPU {
 	c := machine.ReadCPU("/")
 	cpu := CPU{Threads: c.Allowed}
 	switch {
+	case goruntime.GOARCH != "amd64":
 	case slices.Contains(c.Features, "avx512f"):
 		cpu.Block = 16
-	case slices.Contains(c.Features, "avx"):
+	default:
 		cpu.Block = 8
 	}
 	return cpu

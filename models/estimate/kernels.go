@@ -84,28 +84,31 @@ func times(list ...int64) int64 {
 
 // window is the geometry of a convolution.
 type window struct {
+	groups                 int64
 	filters, depth, kernel int64 // filters and input channels of one group, elements of the kernel
 	image                  int64 // elements of an output channel
 	pointwise              bool  // kernel 1, stride 1, no padding: a plain matrix product
+	neighbours             bool  // one filter of 3x3 for each channel, stride 1, padding of at most 1
 }
 
 // window returns the geometry of the convolution whose filters are input w; false if it is not known.
 func (n *node) window(w int) (window, bool) {
 	f, y := n.input(w), n.out[0]
-	if f == nil || n.src == nil || len(f.shape) < 3 || len(y.shape) != len(f.shape) {
+	if f == nil || n.src == nil || len(f.shape) < 3 || len(y.shape) != len(f.shape) || len(n.in[0].shape) != len(f.shape) {
 		return window{}, false
 	}
-	group := max(n.src.Int("group", 1), 1)
+	groups := max(n.src.Int("group", 1), 1)
 	c := window{
-		filters: int64(f.shape[0]) / group, depth: int64(f.shape[1]),
+		groups: groups, filters: int64(f.shape[0]) / groups, depth: int64(f.shape[1]),
 		kernel: count(f.shape[2:]), image: count(y.shape[2:]),
 	}
-	other := func(list []int64, plain int64) bool {
-		return slices.ContainsFunc(list, func(v int64) bool { return v != plain })
+	within := func(name string, most int64) bool {
+		return !slices.ContainsFunc(n.src.Ints(name), func(v int64) bool { return v > most })
 	}
-	auto := n.src.String("auto_pad", "NOTSET")
-	c.pointwise = c.kernel == 1 && !other(n.src.Ints("strides"), 1) &&
-		(auto == "SAME_UPPER" || auto == "SAME_LOWER" || auto == "VALID" || !other(n.src.Ints("pads"), 0))
+	auto := n.src.String("auto_pad", "NOTSET") != "NOTSET"
+	plain := within("strides", 1) && within("dilations", 1)
+	c.pointwise = c.kernel == 1 && plain && (auto || within("pads", 0))
+	c.neighbours = slices.Equal(f.shape[1:], []int{1, 3, 3}) && c.filters == 1 && plain && (auto || within("pads", 1))
 	return c, c.kernel > 0 && c.image > 0
 }
 
@@ -135,7 +138,24 @@ func (n *node) convScratch(cpu CPU) int64 {
 		return 0
 	case c.filters > c.image:
 		return times(c.depth, c.kernel, c.image)
+	case cpu.Block > 0:
+		return c.threads(cpu) * segment
 	}
+	// Without blocks, which means on arm64, these have a kernel that needs one padded row of the image.
+	x := n.in[0].shape
+	if c.neighbours {
+		return int64(x[len(x)-1]) + 2
+	}
+	// And there threads take whole samples and groups, if there are several.
+	if images := times(int64(max(x[0], 1)), c.groups); images > 1 {
+		each := max(times(c.depth, c.kernel, c.image), times(c.filters, c.image), segment)
+		return times(min(images, int64(cpu.Threads)), each)
+	}
+	return c.threads(cpu) * segment
+}
+
+// threads returns how many threads share one image.
+func (c window) threads(cpu CPU) int64 {
 	work := float64(c.filters) * float64(c.image) * float64(c.depth) * float64(c.kernel)
 	threads := int64(min(work/threadWork+1, float64(cpu.Threads)))
 	if stride := (c.image + threads - 1) / threads; threads > 1 {
@@ -146,7 +166,7 @@ func (n *node) convScratch(cpu CPU) int64 {
 			threads--
 		}
 	}
-	return threads * segment
+	return threads
 }
 
 // transposedScratch returns the floats of the columns that a transposed convolution adds up.
