@@ -16,6 +16,22 @@ import (
 // tinyYOLO writes a model of the YOLOv8 form with random weights: 64x64, two classes, a fixed batch.
 func tinyYOLO(t *testing.T, batch int) string {
 	t.Helper()
+	return writeTinyYOLO(t, batch, func(_ *onnx.Builder, _, raw string) string { return raw })
+}
+
+// hungryYOLO is tinyYOLO with a branch that takes memory for each value of the picture above 0.9, and adds 0.
+func hungryYOLO(t *testing.T) string {
+	t.Helper()
+	return writeTinyYOLO(t, 1, func(b *onnx.Builder, x, raw string) string {
+		bright := b.Node("NonZero", []string{b.Node("Greater", []string{x, b.Float32("bright", []int{1}, []float32{0.9})})})
+		sum := b.Node("ReduceSum", []string{b.Node("Cast", []string{bright}, onnx.Int("to", int64(tensor.Float32)))}, onnx.Int("keepdims", 0))
+		none := b.Node("Mul", []string{sum, b.Float32("none", []int{1}, []float32{0})})
+		return b.Node("Add", []string{raw, none})
+	})
+}
+
+func writeTinyYOLO(t *testing.T, batch int, change func(b *onnx.Builder, x, raw string) string) string {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	b := onnx.NewBuilder("tiny", 13)
 	b.Meta("task", "detect")
@@ -34,6 +50,7 @@ func tinyYOLO(t *testing.T, batch int) string {
 	}
 	raw := b.Node("Sigmoid", []string{b.Node("Concat", levels, onnx.Int("axis", 2))})
 	scale := b.Float32("scale", []int{1, 6, 1}, []float32{64, 64, 32, 32, 1, 1})
+	raw = change(b, x, raw)
 	b.Output(b.Node("Mul", []string{raw, scale}), tensor.Float32, batch, 6, 84)
 	data, err := b.Bytes()
 	if err != nil {

@@ -38,6 +38,7 @@ type Model struct {
 	program *lane.Program     // nil before it is loaded
 	quota   *ort.Quota        // nil without the arena
 	before  ort.Counts        // of warm-up
+	kept    int64             // recordings that the cache has
 	options decode.Options
 
 	mu     sync.Mutex
@@ -220,6 +221,9 @@ type look struct {
 func (m *Model) look(ctx context.Context, s *lane.Set, l *look) error {
 	l.found[0] = l.found[0][:0]
 	stats, err := s.Detect(ctx, l.found[:], m.options)
+	if errors.Is(err, ort.ErrQuota) {
+		return as(ErrBudget, err)
+	}
 	if err != nil {
 		return err
 	}

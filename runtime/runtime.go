@@ -213,9 +213,11 @@ func (rt *Runtime) Close() error {
 		for _, m := range rt.models {
 			m.checkScores(true)
 		}
-		if rt.laid != nil && rt.meter.frames.Load() >= warmFrames {
+		if rt.laid != nil {
 			rt.save()
-			rt.saveUse()
+			if rt.meter.frames.Load() >= warmFrames {
+				rt.saveUse()
+			}
 		}
 		if rt.lane != nil {
 			rt.lane.Close()

@@ -85,9 +85,11 @@ func (rt *Runtime) foresee() {
 func (rt *Runtime) save() {
 	ctx := context.Background()
 	for _, m := range rt.models {
-		if !m.hashed() || !m.program.Session().Own() || !m.program.Changed() {
-			continue
+		n := m.program.Recordings()
+		if !m.hashed() || n == m.kept {
+			continue // nothing new
 		}
+		m.kept = n
 		saved, err := m.program.Saved(ctx)
 		if err == nil {
 			err = rt.keep(m.planKey(), savedModel{savedVersion, *saved})

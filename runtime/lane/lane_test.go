@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,11 @@ import (
 
 // programs opens models on one lane, for batches of the ladder.
 func programs(t *testing.T, o Options, ladder []int, size models.Size, names ...string) (*Lane, []*Program) {
+	t.Helper()
+	return programsFrom(t, o, ladder, size, nil, names...)
+}
+
+func programsFrom(t *testing.T, o Options, ladder []int, size models.Size, saved *Saved, names ...string) (*Lane, []*Program) {
 	t.Helper()
 	library, err := ort.Load(testenv.Library(t))
 	if err != nil {
@@ -40,7 +46,7 @@ func programs(t *testing.T, o Options, ladder []int, size models.Size, names ...
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := l.Add(m, session, ladder, nil)
+		p, err := l.Add(m, session, ladder, saved)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,6 +284,58 @@ func TestSavedPlans(t *testing.T) {
 			c.change(&again.Plans[0])
 			if got := newPlans(false, again).byShape[again.Plans[0].Shape] != nil; got != c.kept {
 				t.Errorf("kept: %v, want %v", got, c.kept)
+			}
+		})
+	}
+}
+
+// A saved plan of other runs than those that come does not hold: it is made anew, and nothing of it is left.
+func TestSavedPlanOfOtherRuns(t *testing.T) {
+	name, ladder := "yolox_nano_person_192", []int{1}
+	_, first := programs(t, Options{}, ladder, models.Size{}, name)
+	saved, err := first[0].Saved(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := saved.Plans[0].Solution.Height
+	for _, c := range []struct {
+		name   string
+		change func(r ort.Recording) ort.Recording
+	}{
+		{"smaller sizes", func(r ort.Recording) ort.Recording {
+			for i := range r {
+				r[i].Bytes = max(r[i].Bytes/2, 1)
+			}
+			return r
+		}},
+		{"fewer events", func(r ort.Recording) ort.Recording { return r[:len(r)/2] }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			other := &plan{recordings: []ort.Recording{c.change(slices.Clone(saved.Plans[0].Recordings[0]))}}
+			if err := other.solve(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			shape := saved.Plans[0].Shape
+			l, list := programsFrom(t, Options{}, ladder, models.Size{},
+				&Saved{Plans: []SavedPlan{{shape, other.recordings, other.solution}}}, name)
+			if n := list[0].Recordings(); n != 1 {
+				t.Errorf("%d runs were recorded, want 1", n)
+			}
+			again, err := list[0].Saved(t.Context())
+			if err != nil || len(again.Plans) != 1 || len(again.Plans[0].Recordings) != 1 || again.Plans[0].Solution.Height != want {
+				t.Errorf("%d bytes planned, want %d: %v", again.Plans[0].Solution.Height, want, err)
+			}
+			if l.Arena().Slots() != want {
+				t.Errorf("the arena has %d bytes, want %d", l.Arena().Slots(), want)
+			}
+			before := list[0].Counts()
+			s := take(t, list[0], picture(t, 192, 192))
+			defer s.Put()
+			if err := s.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if c := list[0].Counts().Minus(before); c.Heap+c.Spill+c.Mismatches != 0 || c.Arena == 0 {
+				t.Errorf("%+v", c)
 			}
 		})
 	}

@@ -48,6 +48,8 @@ type plan struct {
 	// outgrown says that schedule and solution are for fewer recordings: what all of them need does not
 	// fit the arena. The next start plans for them.
 	outgrown bool
+	// recalled says that the plan is of an earlier run, and no run of this one has kept to it yet.
+	recalled bool
 }
 
 // plans are the plans of a model.
@@ -57,12 +59,11 @@ type plans struct {
 
 	mu      sync.Mutex
 	byShape map[Shape]*plan
-	left    map[Shape]bool // a run has left its plan: it is to be recorded again
-	retaken map[Shape]int  // how often that was
+	left    map[Shape]int // how often runs have left their plan
 }
 
 func newPlans(check bool, saved *Saved) *plans {
-	ps := &plans{check: check, byShape: map[Shape]*plan{}, left: map[Shape]bool{}, retaken: map[Shape]int{}}
+	ps := &plans{check: check, byShape: map[Shape]*plan{}, left: map[Shape]int{}}
 	if saved == nil || check { // guards make slots larger
 		return ps
 	}
@@ -74,29 +75,27 @@ func newPlans(check bool, saved *Saved) *plans {
 		if memplan.Validate(schedule.Problem(), s.Solution) != nil {
 			continue
 		}
-		ps.byShape[s.Shape] = &plan{recordings: s.Recordings, schedule: schedule, solution: s.Solution}
+		ps.byShape[s.Shape] = &plan{recordings: s.Recordings, schedule: schedule, solution: s.Solution, recalled: true}
 	}
 	return ps
 }
 
-// get returns the plan of a shape, nil if there is none, and whether its runs are to be recorded.
-func (ps *plans) get(s Shape) (p *plan, record bool) {
+// get returns the plan of a shape, nil if there is none, and whether there is room for one.
+func (ps *plans) get(s Shape) (p *plan, room bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	p = ps.byShape[s]
-	if p == nil {
-		return nil, len(ps.byShape) < maxShapes
-	}
-	return p, ps.left[s]
+	return ps.byShape[s], len(ps.byShape) < maxShapes
 }
 
 // add plans for one more recording of a shape.
 func (ps *plans) add(ctx context.Context, s Shape, r ort.Recording) error {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	delete(ps.left, s)
 	next := &plan{recordings: []ort.Recording{r}}
 	old := ps.byShape[s]
+	if old != nil && old.recalled {
+		old = nil // it does not hold
+	}
 	if old != nil {
 		if slices.ContainsFunc(old.recordings, func(o ort.Recording) bool { return slices.Equal(o, r) }) {
 			return nil
@@ -134,22 +133,24 @@ func (ps *plans) place(room int64) {
 	}
 }
 
-// leave notes that a run has left its plan. After maxRecordings times that is left to the spill block.
-func (ps *plans) leave(s Shape) {
+// leave notes that a run has left its plan, and says whether it is to be recorded again. After maxRecordings
+// times the shape is left to the spill block.
+func (ps *plans) leave(s Shape) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if p := ps.byShape[s]; p != nil && len(p.recordings) < maxRecordings && ps.retaken[s] < maxRecordings {
-		ps.retaken[s]++
-		ps.left[s] = true
-	}
+	ps.left[s]++
+	return ps.left[s] <= maxRecordings && len(ps.byShape[s].recordings) < maxRecordings
 }
 
-// drop forgets the plan of a shape.
-func (ps *plans) drop(s Shape) {
+// confirm notes that a run has kept to the plan of a shape.
+func (ps *plans) confirm(s Shape) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	delete(ps.byShape, s)
-	delete(ps.left, s)
+	if p := ps.byShape[s]; p != nil && p.recalled {
+		held := *p
+		held.recalled = false
+		ps.byShape[s] = &held
+	}
 }
 
 // need returns the arena's bytes for batches up to n. Outputs that the library allocates stay in the spill

@@ -91,9 +91,6 @@ func (p *Program) Limit(q *ort.Quota) { p.quota = q }
 // Saved returns what the next start is to know.
 func (p *Program) Saved(ctx context.Context) (*Saved, error) { return p.plans.saved(ctx) }
 
-// Changed says whether Saved has something that the lane was not given.
-func (p *Program) Changed() bool { return p.recorded.Load() > 0 }
-
 // Recordings returns how many runs were recorded: before the first frame, for sizes of pictures that were not
 // met before, and after runs that left their plan.
 func (p *Program) Recordings() int64 { return p.recorded.Load() }
@@ -221,41 +218,66 @@ func (p *Program) Take(ctx context.Context) (*Set, error) {
 
 // exec runs a binding for the owner of the turn, from the arena where the model is planned.
 func (p *Program) exec(ctx context.Context, b *bound) error {
-	if !p.planned() {
+	if !p.planned() || p.lane.arena == nil {
 		return p.lane.run(b.binding, p.model.Name)
 	}
-	if p.lane.arena != nil {
-		if err := p.prepare(ctx, b); err != nil {
+	if plan, room := p.plans.get(b.shape); plan == nil && room { // a size that was not met before
+		if err := p.retake(ctx, b); err != nil {
 			return err
 		}
 	}
-	err := p.lane.run(b.binding, p.model.Name)
-	if n := b.binding.Counts().Mismatches; n != b.mismatches {
-		b.mismatches = n
-		p.plans.leave(b.shape)
+	if err := p.replay(b); err != nil {
+		return err
 	}
-	return err
+	if err := p.lane.run(b.binding, p.model.Name); err != nil {
+		return err
+	}
+	before := b.counts
+	b.counts = b.binding.Counts()
+	if b.plan == nil {
+		return nil
+	}
+	if b.counts.Mismatches == before.Mismatches && b.counts.Heap == before.Heap {
+		if b.plan.recalled {
+			p.plans.confirm(b.shape)
+		}
+		return nil
+	}
+	if !p.plans.leave(b.shape) {
+		return nil
+	}
+	// The run asked for other memory than was planned. Its input is still there: the plan learns from it. Where
+	// there is no memory for that, things stay as they are.
+	if err := p.retake(ctx, b); err != nil && !errors.Is(err, ort.ErrQuota) {
+		return err
+	}
+	if err := p.replay(b); err != nil {
+		return err
+	}
+	defer func() { b.counts = b.binding.Counts() }()
+	return p.lane.run(b.binding, p.model.Name) // recording has overwritten what the run gave
 }
 
-// prepare makes a binding replay the plan of its shape. A shape that was never run, and one whose last run
-// has left its plan, is recorded before: within the arena, which is idle meanwhile.
-func (p *Program) prepare(ctx context.Context, b *bound) error {
-	plan, record := p.plans.get(b.shape)
-	if record {
-		r, err := b.binding.RecordIn(p.lane.arena)
-		if err == nil {
-			err = p.plans.add(ctx, b.shape, r)
-		}
-		if err != nil {
-			return err
-		}
-		p.recorded.Add(1)
-		plan, _ = p.plans.get(b.shape)
-		if plan != nil && (plan.outgrown || !plan.placed) && !p.outgrown {
-			p.outgrown = true
-			p.warn("asks for more memory than was planned: what is missing comes out of its headroom, and the next start plans for it")
-		}
+// retake records the run of what is bound, within the arena, which is idle meanwhile, and plans for it.
+func (p *Program) retake(ctx context.Context, b *bound) error {
+	r, err := b.binding.RecordIn(p.lane.arena)
+	if err != nil {
+		return err
 	}
+	p.recorded.Add(1)
+	if err := p.plans.add(ctx, b.shape, r); err != nil {
+		return err
+	}
+	if plan, _ := p.plans.get(b.shape); plan != nil && (plan.outgrown || !plan.placed) && !p.outgrown {
+		p.outgrown = true
+		p.warn("asks for more memory than was planned: what is missing comes out of its headroom, and the next start plans for it")
+	}
+	return nil
+}
+
+// replay makes a binding replay the plan of its shape.
+func (p *Program) replay(b *bound) error {
+	plan, _ := p.plans.get(b.shape)
 	switch {
 	case plan == b.plan:
 		return nil
@@ -266,7 +288,7 @@ func (p *Program) prepare(ctx context.Context, b *bound) error {
 			return err
 		}
 	}
-	b.plan = plan
+	b.plan, b.counts = plan, b.binding.Counts()
 	return nil
 }
 

@@ -140,11 +140,13 @@ func (s *Set) run(ctx context.Context) (*bound, error) {
 	return b, err
 }
 
-// verify runs what is in and says whether the run kept to its plan; if not, it has been planned anew.
+// verify runs what is in and says whether the run kept to its plan. If not, a run that was recorded within
+// the arena has made a better one.
 func (s *Set) verify(ctx context.Context) (held bool, err error) {
 	p := s.program
 	p.lane.turn.Lock()
 	defer p.lane.turn.Unlock()
+	before := p.recorded.Load()
 	b, err := s.run(ctx)
 	if err != nil {
 		return false, err
@@ -152,16 +154,7 @@ func (s *Set) verify(ctx context.Context) (held bool, err error) {
 	// What a first picture sets up in the decoder is set up now; what it scores is no evidence.
 	_, err = p.decoder.Decode(nil, b.binding.Outputs(), 0, s.at[0], decode.Options{Conf: 1, IoU: 1, MaxDet: 1})
 	p.decoder.Reset()
-	if err != nil || !p.planned() {
-		return true, err
-	}
-	if _, record := p.plans.get(b.shape); !record {
-		return true, nil
-	}
-	p.plans.drop(b.shape)
-	b.binding.Plain()
-	b.plan = nil
-	return false, s.record(ctx, b)
+	return p.recorded.Load() == before, err
 }
 
 // record plans for what runs allocate, on a grey picture, where there is nothing to find, and on noise. The

@@ -22,11 +22,11 @@ type variant struct {
 
 // bound is a binding for one shape, with the plan that it replays.
 type bound struct {
-	shape      Shape
-	binding    *ort.Binding
-	own        []*tensor.Tensor // tensors beside the lane's blocks
-	plan       *plan            // nil: memory comes from the heap
-	mismatches int64            // that were seen
+	shape   Shape
+	binding *ort.Binding
+	own     []*tensor.Tensor // tensors beside the lane's blocks
+	plan    *plan            // nil: memory comes from the heap
+	counts  ort.Counts       // after the last run
 }
 
 func newVariant(s *Set, h, w int) (*variant, error) {
