@@ -55,28 +55,8 @@ func (c *benchCmd) Run(e *env) error {
 
 // config returns what is measured: the file's models unless others are named, the flags over the file.
 func (c *benchCmd) config() (cfg eyas.Config, err error) {
-	if c.Config != "" {
-		if cfg, err = eyas.LoadConfig(c.Config); err != nil {
-			return cfg, err
-		}
-	}
-	named := append(c.Models, c.Model...)
-	if len(named) == 0 && len(cfg.Models) == 0 {
-		named = []string{"face"}
-	}
-	if len(named) > 0 {
-		cfg.Models = nil
-	}
-	for _, path := range named {
-		addModel(&cfg, path)
-	}
-	for key, m := range cfg.Models {
-		c.identityFlags.apply(&m)
-		cfg.Models[key] = m
-	}
-	c.engineFlags.apply(&cfg)
-	c.memoryFlags.apply(&cfg)
-	return cfg, nil
+	cfg, _, err = planned(c.Config, append(c.Models, c.Model...), c.identityFlags, c.engineFlags, c.memoryFlags)
+	return cfg, err
 }
 
 func (c *benchCmd) compare(e *env) error {

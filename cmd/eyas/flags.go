@@ -194,6 +194,32 @@ func (f *configFlags) config(sources []string) (eyas.Config, error) {
 	return c, nil
 }
 
+// planned returns the configuration of the commands that take models and no sources: the file's, whose models are
+// left out where others are named, and the flags over it. byDefault says that nobody named one and face is taken.
+func planned(file string, named []string, id identityFlags, engine engineFlags, memory memoryFlags) (c eyas.Config, byDefault bool, err error) {
+	if file != "" {
+		if c, err = eyas.LoadConfig(file); err != nil {
+			return c, false, err
+		}
+	}
+	if byDefault = len(named) == 0 && len(c.Models) == 0; byDefault {
+		named = []string{"face"}
+	}
+	if len(named) > 0 {
+		c.Models = nil
+	}
+	for _, path := range named {
+		addModel(&c, path)
+	}
+	for key, m := range c.Models {
+		id.apply(&m)
+		c.Models[key] = m
+	}
+	engine.apply(&c)
+	memory.apply(&c)
+	return c, byDefault, nil
+}
+
 // addModel names a model by its file without .onnx; a second one of that name gets -2.
 func addModel(c *eyas.Config, path string) {
 	if c.Models == nil {

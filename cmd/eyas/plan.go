@@ -7,80 +7,94 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/internal/atomicfile"
-	"github.com/eyas-edge/eyas/internal/regular"
 	"github.com/eyas-edge/eyas/memplan"
+	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
 type planCmd struct {
-	Problem string   `placeholder:"FILE.csv" help:"Plan the buffers of a file in MiniMalloc's format: id,lower,upper,size."`
-	Nodes   int64    `placeholder:"N" help:"Placements that --problem tries at most (default: 6000000, fewer for more than 256 buffers)."`
-	JSON    bool     `name:"json" help:"One JSON document."`
-	SVG     string   `name:"svg" placeholder:"FILE" help:"Draw the plan: lifetime across, offset up."`
-	Models  []string `arg:"" optional:"" name:"model" help:"An .onnx file or a pulled model; not yet in this version."`
+	JSON     bool              `name:"json" help:"One JSON document."`
+	SVG      string            `name:"svg" placeholder:"FILE" help:"Draw the arena: lifetime across, offset up."`
+	Estimate bool              `help:"Plan from the model's graph: without ONNX Runtime, nothing is run."`
+	CPU      string            `name:"cpu" placeholder:"KIND" help:"Processor that --estimate is for: x86, x86-avx512 or arm64 (default: this machine's)."`
+	Camera   []eyas.CameraPlan `sep:"none" placeholder:"4x1920x1080:nv12" help:"Plan for so many cameras of that size and format, at 30 frames a second or those behind an @; repeats."`
+	Board    string            `placeholder:"NAME" help:"Plan for another board; not yet in this version."`
+	Config   string            `short:"c" placeholder:"FILE" help:"Configuration file; flags win over it. Its sources are not looked at."`
+	Model    []string          `short:"m" sep:"none" placeholder:"MODEL" help:"As MODEL."`
+	identityFlags
+	engineFlags
+	memoryFlags
+	SLO       span     `name:"slo" group:"time" placeholder:"50ms|none" help:"Time for which frames of a --camera may wait (default: none, the newest wins)."`
+	LogFormat string   `group:"out" enum:"text,json" default:"text" help:"text or json."`
+	Quiet     bool     `short:"q" group:"out" help:"Only errors on standard error."`
+	Problem   string   `placeholder:"FILE.csv" help:"Plan the buffers of a file in MiniMalloc's format instead: id,lower,upper,size."`
+	Nodes     int64    `placeholder:"N" help:"Placements that --problem tries at most (default: 6000000, fewer for more than 256 buffers)."`
+	Models    []string `arg:"" optional:"" name:"model" help:"An .onnx file or a pulled model; repeats. It defaults to face."`
 }
 
 func (c *planCmd) Run(e *env) error {
+	e.setLog(c.LogFormat, c.Quiet)
 	switch {
-	case len(c.Models) > 0:
-		return exitError{exitUsage, fmt.Sprintf("plan %s: plans of models are not yet in this version; --problem FILE.csv plans a list of buffers", c.Models[0])}
-	case c.Problem == "":
-		return exitError{exitUsage, "plan: name a list of buffers with --problem FILE.csv"}
-	case c.Nodes < 0:
-		return exitError{exitUsage, fmt.Sprintf("plan: --nodes %d is negative", c.Nodes)}
+	case c.Problem != "" && (len(c.Models) > 0 || len(c.Model) > 0 || c.Config != ""):
+		return exitError{exitUsage, "plan: --problem is a list of buffers: leave the models out"}
+	case c.Problem != "":
+		return c.solve(e)
+	case c.Nodes != 0:
+		return exitError{exitUsage, "plan: --nodes is for --problem"}
+	case c.Board != "":
+		return exitError{exitUsage, fmt.Sprintf("plan: --board %s: not yet in this version: give the board's memory with --budget and its processor with --estimate --cpu", c.Board)}
 	}
-	var opts []memplan.Option
-	if c.Nodes > 0 {
-		opts = append(opts, memplan.MaxNodes(c.Nodes))
-	}
-	p, err := readProblem(c.Problem)
+	return c.models(e)
+}
+
+// models plans for models and cameras.
+func (c *planCmd) models(e *env) error {
+	cfg, byDefault, err := planned(c.Config, append(c.Models, c.Model...), c.identityFlags, c.engineFlags, c.memoryFlags)
 	if err != nil {
-		return exitError{exitUsage, "plan: " + err.Error()}
-	}
-	s, err := memplan.Solve(e.ctx, p, opts...)
-	if err != nil {
-		return exitError{exitUsage, fmt.Sprintf("plan %s: %v", c.Problem, err)}
-	}
-	if c.SVG != "" {
-		if err := atomicfile.Write(c.SVG, func(w io.Writer) error { return memplan.Drawing(w, p, s) }); err != nil {
-			return fmt.Errorf("plan: %w", err)
-		}
-	}
-	write := writePlan
-	if c.JSON {
-		write = func(w io.Writer, s memplan.Solution) error { return json.NewEncoder(w).Encode(s) }
-	}
-	if err := write(e.stdout, s); err != nil {
 		return err
 	}
+	set(&cfg.SLO, time.Duration(c.SLO))
+	cfg.Logger = e.log
+	if byDefault {
+		e.log.Info(faceOnly)
+	}
+	doc, err := eyas.Plan(e.ctx, cfg, eyas.PlanOptions{Estimate: c.Estimate, CPU: c.CPU, Cameras: c.Camera})
 	if sig := e.signals.received(); sig != 0 {
-		return exitError{128 + int(sig), "plan " + c.Problem + ": ended early, this is the lowest plan found so far"}
+		return exitError{128 + int(sig), "plan: stopped before the end"}
+	}
+	if doc == nil {
+		return err
+	}
+	short := err // what does not fit is printed all the same
+	if c.SVG != "" {
+		if err := drawArena(c.SVG, doc); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		enc := json.NewEncoder(e.stdout)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(doc)
+	} else {
+		err = doc.WriteTable(e.stdout)
+	}
+	if err != nil {
+		return err
+	}
+	return short
+}
+
+// drawArena draws the plan that the arena owes its size to.
+func drawArena(file string, doc *memplan.Document) error {
+	arena, ok := doc.Decisive()
+	if !ok {
+		return exitError{exitUsage, "plan: --svg: there is no arena to draw: on this execution provider the library places tensors"}
+	}
+	return draw(file, arena.Problem(), arena.Solution)
+}
+
+func draw(file string, p memplan.Problem, s memplan.Solution) error {
+	if err := atomicfile.Write(file, func(w io.Writer) error { return memplan.Drawing(w, p, s) }); err != nil {
+		return fmt.Errorf("plan: %w", err)
 	}
 	return nil
-}
-
-func readProblem(path string) (memplan.Problem, error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return memplan.Problem{}, err
-	}
-	defer f.Close()
-	p, err := memplan.ReadCSV(f)
-	if err != nil {
-		return memplan.Problem{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return p, nil
-}
-
-func writePlan(w io.Writer, s memplan.Solution) error {
-	proven := "no: the search ended at its limit, a lower plan may exist"
-	if s.Proven {
-		proven = "yes: no plan is lower"
-	}
-	above := ""
-	if s.LowerBound > 0 {
-		above = fmt.Sprintf(" (%.2f %% above the lower bound)", 100*(float64(s.Height)/float64(s.LowerBound)-1))
-	}
-	_, err := fmt.Fprintf(w, "height       %d bytes%s\nlower bound  %d bytes\nproven       %s\nnodes        %d\ntime         %v\n",
-		s.Height, above, s.LowerBound, proven, s.Nodes, time.Duration(s.Seconds*float64(time.Second)).Round(time.Millisecond))
-	return err
 }

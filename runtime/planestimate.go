@@ -1,0 +1,155 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eyas-edge/eyas/internal/tensor"
+	"github.com/eyas-edge/eyas/memplan"
+	"github.com/eyas-edge/eyas/models/estimate"
+	"github.com/eyas-edge/eyas/runtime/lane"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// cpuKinds are the processors that an estimate can be for. What they differ in is how convolutions lay out
+// their channels.
+var cpuKinds = []struct {
+	name, says string
+	block      int
+}{
+	{"x86", "x86 with AVX", 8},
+	{"x86-avx512", "x86 with AVX-512", 16},
+	{"arm64", "arm64", 0},
+}
+
+// CPUKinds returns the names of the processors that an estimate can be for.
+func CPUKinds() []string {
+	var names []string
+	for _, k := range cpuKinds {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// estimateCPU returns the processor of a name, this machine's for "", and what to call it.
+func (rt *Runtime) estimateCPU(name string) (estimate.CPU, string, error) {
+	cpu := estimate.Host()
+	if rt.cfg.Threads > 0 {
+		cpu.Threads = rt.cfg.Threads
+	}
+	for _, k := range cpuKinds {
+		if k.name == name || name == "" && k.block == cpu.Block && (k.block > 0 || k.name == goruntime.GOARCH) {
+			cpu.Block = k.block
+			return cpu, k.says, nil
+		}
+	}
+	if name == "" {
+		return cpu, goruntime.GOARCH + " without blocked convolutions", nil
+	}
+	return cpu, "", as(ErrConfig, fmt.Errorf("cpu %q is not known: use %s", name, strings.Join(CPUKinds(), ", ")))
+}
+
+// planEstimated plans from what the models' graphs say of their runs.
+func (rt *Runtime) planEstimated(ctx context.Context, slo time.Duration, o PlanOptions) (*memplan.Document, error) {
+	cpu, says, err := rt.estimateCPU(o.CPU)
+	if err != nil {
+		return nil, err
+	}
+	if err := rt.readAll(); err != nil {
+		return nil, err
+	}
+	rt.ep = ort.EPCPU
+	basis := fmt.Sprintf("%s for %s from the graph, nothing was run", memplan.Estimated, says)
+	if ep := rt.cfg.EP; ep == ort.EPCUDA || ep == ort.EPTensorRT {
+		rt.ep = ep
+		basis = fmt.Sprintf("allowance for %s, no promise: %s as the CPU provider would run the graph", ep, memplan.Estimated)
+		cpu.Block = 0
+	}
+	f := &forecast{
+		rt: rt, slo: slo, cameras: o.Cameras, basis: basis,
+		others: allowances(rt.ep, len(rt.models)), capacity: rt.estimatedCapacity(),
+	}
+	for _, m := range rt.models {
+		runs, err := m.estimate(ctx, cpu)
+		if err != nil {
+			return nil, err
+		}
+		f.models = append(f.models, *runs)
+	}
+	return f.document()
+}
+
+// estimatedCapacity returns the memory that an estimated plan may take. A budget in bytes stands for the machine
+// that it is for, which need not be this one.
+func (rt *Runtime) estimatedCapacity() memplan.Capacity {
+	c := memplan.Capacity{Budget: int64(rt.cfg.Budget), Dedicated: memplan.Unlimited}
+	if rt.cfg.Budget <= 0 {
+		c = rt.capacity()
+	}
+	if rt.ep != ort.EPCPU {
+		c.Name = "device memory"
+	}
+	return c
+}
+
+// planNodes limits the search for one arena: tens of milliseconds at most, as where runs are recorded.
+const planNodes = 50_000
+
+// estimate returns what the model's runs are expected to need, for each batch size of the ladder.
+func (m *Model) estimate(ctx context.Context, cpu estimate.CPU) (*modelRuns, error) {
+	runs := &modelRuns{}
+	ladder := []int{m.info.Batch(1)}
+	if asked := m.rt.cfg.Batch; len(asked) > 0 {
+		ladder = nil
+		for _, n := range asked {
+			ladder = append(ladder, m.info.Batch(n))
+		}
+		slices.Sort(ladder)
+		ladder = slices.Compact(ladder)
+	}
+	told := map[string]bool{}
+	for _, n := range ladder {
+		e, err := estimate.Of(m.info.ONNX, m.info.InputShapes(n, m.info.H, m.info.W), cpu)
+		if err != nil && len(runs.ladder) > 0 {
+			m.rt.warn(m.key, "", fmt.Sprintf("does not take %d pictures at once: batches end at %d", n, runs.ladder[len(runs.ladder)-1]))
+			break
+		}
+		var run *modelRun
+		if err == nil {
+			run, err = m.estimatedRun(ctx, n, e)
+		}
+		if err != nil {
+			return nil, cmp.Or(ctx.Err(), as(ErrModel, fmt.Errorf("model %s, batch %d: %w", m.key, n, err)))
+		}
+		runs.weights = max(runs.weights, e.Weights+e.Prepacked)
+		runs.ladder, runs.runs = append(runs.ladder, n), append(runs.runs, *run)
+		for _, note := range e.Notes {
+			if !told[note] {
+				told[note] = true
+				m.rt.warn(m.key, "", note)
+			}
+		}
+	}
+	return runs, nil
+}
+
+// estimatedRun plans the arena of one batch size.
+func (m *Model) estimatedRun(ctx context.Context, n int, e *estimate.Estimate) (*modelRun, error) {
+	solution, err := memplan.Solve(ctx, e.Problem, memplan.MaxNodes(planNodes))
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	pictures := m.info.Input.Type.Bytes(tensor.Elements(m.info.InputShape(n, m.info.H, m.info.W)))
+	return &modelRun{
+		need:    lane.NeedOf(solution.Height, pictures, int(e.Outputs)),
+		problem: e.Problem, solution: solution,
+	}, nil
+}
