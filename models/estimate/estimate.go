@@ -1,6 +1,6 @@
 // Package estimate predicts, from an ONNX graph alone, the memory that ONNX Runtime's CPU provider takes
 // for a run: every buffer with its size and lifetime, as a problem for the planner. It neither loads the
-// library nor reads more of the weights than their sizes.
+// library nor reads weights, but for a few of up to eight elements.
 //
 // It does in small what the library does when it loads a model: it folds constants, fuses operators,
 // moves values to other types and layouts (graph.go, fold.go, half.go, quantized.go, fusions.go,

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -186,6 +187,10 @@ func TestOf(t *testing.T) {
 			}
 			if s := strings.Join(got, " "); s != c.want {
 				t.Errorf("buffers %s\nwant %s\n%v", s, c.want, e.Problem.Buffers)
+			}
+			again, err := Of(n.model(t), c.inputs, c.cpu)
+			if err != nil || !slices.Equal(again.Problem.Buffers, e.Problem.Buffers) {
+				t.Errorf("another estimate the second time: %v, %v", again, err)
 			}
 			if e.Prepacked != c.held {
 				t.Errorf("%d bytes are prepacked, want %d", e.Prepacked, c.held)

@@ -111,15 +111,3 @@ func (v *value) identity() string {
 	}
 	return fmt.Sprintf("%q", v.name)
 }
-
-// scalarOf returns the one element of a small constant of floats.
-func scalarOf(v *value) (float32, bool) {
-	if v == nil || v.data == nil || v.listed || v.data.Elements() != 1 {
-		return 0, false
-	}
-	list, err := v.data.Float32s()
-	if err != nil {
-		return 0, false
-	}
-	return list[0], true
-}
