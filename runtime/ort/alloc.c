@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef _Atomic int64_t counter;
 
@@ -82,6 +83,7 @@ typedef struct {
   eyas_quota *quota;
   uint64_t run; // the recorded run that it belongs to; 0: none
   uint32_t id;  // its number in that run
+  uint32_t mapped;
 } header;
 
 _Static_assert(sizeof(header) <= EYAS_ALIGN, "a header fits in front of an aligned block");
@@ -99,19 +101,35 @@ int64_t eyas_watched(void) {
   return watched;
 }
 
-static header *heap_alloc(size_t size, eyas_quota *q) {
+// once says that what is asked for is not going to be asked for again and again: by the creation
+// of a session, by a recorded run or a lane's first one. Large blocks then have pages of their own, which
+// the system has back when they are freed. From malloc they would stay with the process: when
+// glibc frees a block that it has mapped, it maps none of that size any more, and keeps twice
+// as much in each of its arenas. In every run the new pages would cost more than that is worth.
+enum { LARGE = 128 << 10 };
+
+static size_t whole(size_t size) { return EYAS_ALIGN + size + EYAS_OVERRUN; }
+
+static void *get_block(size_t size, int mapped) {
   void *block;
+  if (!mapped) return posix_memalign(&block, EYAS_ALIGN, whole(size)) == 0 ? block : NULL;
+  block = mmap(NULL, whole(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block == MAP_FAILED ? NULL : block;
+}
+
+static header *heap_alloc(size_t size, eyas_quota *q, int once) {
   if (size > SIZE_MAX / 4) return NULL;
   if (q && !charge(q, (int64_t)size)) return NULL;
-  if (posix_memalign(&block, EYAS_ALIGN, EYAS_ALIGN + size + EYAS_OVERRUN) != 0) {
+  uint32_t mapped = once && size >= LARGE;
+  header *h = get_block(size, (int)mapped);
+  if (!h) {
     if (q) {
       add(&q->used, -(int64_t)size);
       eyas_quota_drop(q);
     }
     return NULL;
   }
-  header *h = block;
-  *h = (header){.size = size, .quota = q};
+  *h = (header){.size = size, .quota = q, .mapped = mapped};
   add(&total.heap_live, (int64_t)size);
   return h;
 }
@@ -122,7 +140,10 @@ static void heap_free(header *h) {
     add(&h->quota->used, -(int64_t)h->size);
     eyas_quota_drop(h->quota);
   }
-  free(h);
+  if (h->mapped)
+    munmap(h, whole(h->size));
+  else
+    free(h);
 }
 
 // --- the arena ---
@@ -301,6 +322,7 @@ struct eyas_lane {
   uint32_t freed;       // the first frees of the recording that have happened
   uint32_t live;        // slots in use
   int lost;             // left the recording
+  int once; // see heap_alloc
   int refused;
   uint32_t broken;
   eyas_counts now;
@@ -405,6 +427,7 @@ void eyas_lane_begin(eyas_lane *l) {
   static _Atomic uint64_t runs;
   l->next = l->freed = l->live = 0;
   l->lost = l->refused = 0;
+  l->once = l->record || get(&l->sum.runs) == 0;
   l->broken = EYAS_NONE;
   l->now = (eyas_counts){.runs = 1};
   if (l->record) {
@@ -534,7 +557,7 @@ static header *unplanned(eyas_lane *l, eyas_arena *a, eyas_quota *q, size_t size
     l->now.spill_bytes += (int64_t)size;
     return h;
   }
-  if (!(h = heap_alloc(size, q))) {
+  if (!(h = heap_alloc(size, q, l->once))) {
     l->refused = 1;
     return NULL;
   }
@@ -612,7 +635,7 @@ void *eyas_alloc(size_t size) {
     void *p = l->arena ? slot_alloc(l, size) : NULL;
     return p ? p : block_of(unplanned(l, l->arena, l->quota, size));
   }
-  header *h = heap_alloc(size, NULL);
+  header *h = heap_alloc(size, NULL, watching);
   if (!h) return NULL;
   if (watching) watched += (int64_t)size;
   add(&total.heap, 1);
