@@ -50,7 +50,7 @@ func TestSteadyState(t *testing.T) {
 	}
 	// Go's own goroutines may allocate now and then; a run must not.
 	n := after.Mallocs - before.Mallocs
-	if n >= uint64(runs)/20 {
+	if n >= uint64(runs)/4 {
 		t.Errorf("%d Go allocations in %d runs", n, runs)
 	}
 	t.Logf("%d runs: %d Go allocations, %d bytes of the arena present", runs, n, a.Mapped())
