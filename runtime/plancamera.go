@@ -34,11 +34,10 @@ const ringSlots = 2
 // than 30 frames a second.
 func (c *CameraPlan) UnmarshalText(text []byte) error {
 	var plan CameraPlan
-	sides, rest, _ := strings.Cut(string(text), ":")
+	sides, rest, ok := strings.Cut(string(text), ":")
 	format, rate, rated := strings.Cut(rest, "@")
 	numbers := strings.Split(sides, "x")
-	ok := len(numbers) == 3
-	if ok {
+	if ok = ok && len(numbers) == 3; ok {
 		ok = parseWithin(numbers[0], maxCameras, &plan.Count) && parseWithin(numbers[1], maxCameraSide, &plan.Width) &&
 			parseWithin(numbers[2], maxCameraSide, &plan.Height)
 	}
@@ -49,7 +48,7 @@ func (c *CameraPlan) UnmarshalText(text []byte) error {
 		ok = ok && err == nil && plan.FPS > 0 && plan.FPS <= maxCameraFPS
 	}
 	if !ok {
-		return fmt.Errorf("camera %q is not understood: use COUNTxWIDTHxHEIGHT:FORMAT, such as 4x1920x1080:nv12 or 1x640x480:yuyv@15; at most %d cameras, %d pixels a side, %d frames a second",
+		return fmt.Errorf("camera %q is not understood: use COUNTxWIDTHxHEIGHT:FORMAT, such as 4x1920x1080:nv12, with @ and the rate where it is not 30; at most %d cameras, %d pixels a side, %d frames a second",
 			text, maxCameras, maxCameraSide, maxCameraFPS)
 	}
 	var err error

@@ -244,7 +244,14 @@ func slowModel(t *testing.T) string {
 
 // A model that is being warmed cannot be waited for: the process ends all the same.
 func TestSignalWhileAModelIsWarmed(t *testing.T) {
-	c := command("run", "-m", slowModel(t), picture(t, "classic/bus.jpg"))
+	model := slowModel(t)
+	for _, args := range [][]string{{"run", "-m", model, picture(t, "classic/bus.jpg")}, {"plan", model}} {
+		t.Run(args[0], func(t *testing.T) { endsWhileWarming(t, args) })
+	}
+}
+
+func endsWhileWarming(t *testing.T, args []string) {
+	c := command(args...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
