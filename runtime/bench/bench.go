@@ -156,7 +156,7 @@ func (b *bench) run(ctx context.Context) error {
 	}
 	steps := []func(context.Context) error{}
 	if slices.Contains(b.Suites, Memory) {
-		steps = append(steps, b.starts, b.residents, b.times, b.steadies)
+		steps = append(steps, b.residents, b.times, b.steadies, b.starts)
 	}
 	if slices.Contains(b.Suites, Soak) {
 		steps = append(steps, b.soaks)

@@ -82,7 +82,7 @@ func (s *setup) open(ctx context.Context, name string, stopSpinning bool) (candi
 }
 
 // plain is the models as most programs run them: sessions with the library's allocator and its memory pattern, the
-// outputs allocated in each run, the inputs as each batch needs them.
+// outputs allocated by the library, an input for each batch size.
 type plain struct {
 	setup    *setup
 	sessions map[string]*ort.Session
@@ -226,13 +226,20 @@ func picture(m *models.Model, batch int) ([]byte, error) {
 	return t.Data, nil
 }
 
-// ready returns a runner with a picture in its input that has run twice: in a first run a session allocates what it
-// keeps, and traces its memory pattern.
+// ready returns a runner that is warm.
 func (s *setup) ready(ctx context.Context, c candidate, key string, batch int) (runner, error) {
 	r, err := c.runner(key, batch)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.warm(ctx, r, key, batch); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// warm puts a picture in and runs twice: in a first run a session allocates what it keeps, and traces its memory pattern.
+func (s *setup) warm(ctx context.Context, r runner, key string, batch int) error {
 	data, err := picture(s.models[key], batch)
 	if err == nil {
 		err = r.Fill(ctx, data)
@@ -243,9 +250,9 @@ func (s *setup) ready(ctx context.Context, c candidate, key string, batch int) (
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("model %s at batch %d: %w", key, batch, err), r.Close())
+		return fmt.Errorf("model %s at batch %d: %w", key, batch, err)
 	}
-	return r, nil
+	return nil
 }
 
 // same says where the outputs of two runners differ.

@@ -44,26 +44,25 @@ func (q request) resident(ctx context.Context, s *setup) (reply, error) {
 	return reply{Usage: &Usage{Idle: idle, After: after, Above: after.Resident - idle.Resident}, Memory: memory}, nil
 }
 
-// runLadders runs every batch size of every model, and returns the runners of the last ones.
-func (s *setup) runLadders(ctx context.Context, c candidate) (map[string]runner, error) {
-	kept := map[string]runner{}
-	for range cycles {
+// runLadders runs every batch size of every model, and returns the runners. They are kept meanwhile: what is compared is
+// ready for every batch size, in both cases.
+func (s *setup) runLadders(ctx context.Context, c candidate) (kept []runner, err error) {
+	for cycle := range cycles {
+		at := 0
 		for _, key := range sortedKeys(s.models) {
 			for _, batch := range s.ladder(key) {
-				if ctx.Err() != nil {
-					return kept, ctx.Err()
-				}
-				if old, ok := kept[key]; ok { // its tensors go before the next ones come
-					delete(kept, key)
-					if err := old.Close(); err != nil {
+				if cycle == 0 {
+					r, err := s.ready(ctx, c, key, batch)
+					if err != nil {
 						return kept, err
 					}
-				}
-				r, err := s.ready(ctx, c, key, batch)
-				if err != nil {
+					kept = append(kept, r)
+				} else if err := s.warm(ctx, kept[at], key, batch); err != nil {
 					return kept, err
 				}
-				kept[key] = r
+				if at++; ctx.Err() != nil {
+					return kept, ctx.Err()
+				}
 			}
 		}
 	}

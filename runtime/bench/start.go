@@ -13,7 +13,7 @@ import (
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
-// Each figure of a start is the median of so many.
+// Each figure of a session's start is the median of so many; a whole runtime is started cold once and warm three times.
 const (
 	coldStarts = 3
 	warmStarts = 5
@@ -31,22 +31,22 @@ func (q request) start(ctx context.Context, s *setup) (reply, error) {
 	if m.Default, err = starts(coldStarts, base, false, s.plainSession(q.Model)); err != nil {
 		return reply{}, err
 	}
-	if m.Open, err = q.coldAndWarm(s, filepath.Join(base, "open"), s.wholeRuntime(ctx)); err != nil {
+	if m.Open, err = q.coldAndWarm(s, 1, 3, filepath.Join(base, "open"), s.wholeRuntime(ctx)); err != nil {
 		return reply{}, err
 	}
 	if ep, err := s.lib.EPFor(s.options(false)); err != nil || ep != ort.EPCPU { // no optimised model is kept for others
 		return reply{Start: &m}, fromEngine(err)
 	}
-	session, err := q.coldAndWarm(s, filepath.Join(base, "session"), s.cachedSession(ctx, q.Model))
+	session, err := q.coldAndWarm(s, coldStarts, warmStarts, filepath.Join(base, "session"), s.cachedSession(ctx, q.Model))
 	m.Session = &session
 	return reply{Start: &m}, err
 }
 
-func (q request) coldAndWarm(s *setup, base string, open opener) (c ColdWarm, err error) {
-	if c.Cold, err = starts(coldStarts, base, true, open); err != nil || s.cfg.NoCache {
+func (q request) coldAndWarm(s *setup, cold, warm int, base string, open opener) (c ColdWarm, err error) {
+	if c.Cold, err = starts(cold, base, true, open); err != nil || s.cfg.NoCache {
 		return c, err
 	}
-	c.Warm, err = starts(warmStarts, filepath.Join(base, "0"), false, open)
+	c.Warm, err = starts(warm, filepath.Join(base, "0"), false, open)
 	c.Ratio = ratio(c.Warm, c.Cold)
 	return c, err
 }

@@ -8,7 +8,7 @@ import (
 
 const (
 	rounds    = 5
-	leastRuns = 2    // of each candidate and batch size in a round
+	leastRuns = 1    // of each candidate and batch size in a round
 	mostRuns  = 5000 // bounds the samples that are kept
 )
 
