@@ -30,7 +30,7 @@ const (
 // commands is the command line.
 type commands struct {
 	Run     runCmd     `cmd:"" help:"Detect objects in pictures, folders and clips."`
-	Plan    planCmd    `cmd:"" help:"Plan memory: give buffers offsets so that they take as little as possible."`
+	Plan    planCmd    `cmd:"" help:"Say what models and cameras take of the memory, before they run."`
 	Inspect inspectCmd `cmd:"" help:"Say what a model is and what it would be fed."`
 	Eval    evalCmd    `cmd:"" help:"Measure a model's average precision on a labelled data set."`
 	Bench   benchCmd   `cmd:"" help:"Measure a model's memory and time against a default ONNX Runtime session."`
