@@ -103,7 +103,7 @@ type Steady struct {
 	FaultsPerRun  float64    `json:"page_faults_per_run"`
 	Regions       *Pages     `json:"regions,omitempty"` // planned only
 	// SlopeKiB is how much the resident memory grows in 1,000 runs, in KiB, by least squares after the first twentieth
-	// of the runs. A few hundred runs say little; less than 20 nothing.
+	// of the runs. A few hundred runs say little, less than 200 nothing: absent.
 	SlopeKiB *float64 `json:"rss_slope_kib_per_1000_runs,omitempty"`
 	Resident int64    `json:"resident_bytes"` // at the end
 }

@@ -124,12 +124,12 @@ func checkDocuments(t *testing.T, r *Report) {
 
 func TestSoakSuite(t *testing.T) {
 	o := options(t, nil, "yolox_nano_person_192")
-	o.Suites, o.Runs, o.Duration = []string{Soak}, 40, 0
+	o.Suites, o.Runs, o.Duration = []string{Soak}, 220, 0
 	r, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Soak) != 1 || r.Soak[0].Runs != 40 || r.Soak[0].SlopeKiB == nil || r.Resident != nil || r.Steady != nil {
+	if len(r.Soak) != 1 || r.Soak[0].Runs != 220 || r.Soak[0].SlopeKiB == nil || r.Resident != nil || r.Steady != nil {
 		t.Errorf("%+v", r)
 	}
 	checkSteady(t, r.Soak[0], r.Libc == "counted")

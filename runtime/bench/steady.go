@@ -15,7 +15,7 @@ const (
 	warmRuns     = 10
 	mostSteady   = 1 << 22 // runs: four bytes are kept of each
 	mostSamples  = 400     // of the resident memory
-	leastSamples = 20      // for a slope
+	leastSamples = 200     // for a slope
 )
 
 // steady runs one candidate of one model again and again and counts what that takes. Nothing of the loop itself
