@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/internal/testenv"
 	"github.com/eyas-edge/eyas/memplan"
 	eyas "github.com/eyas-edge/eyas/runtime"
@@ -166,5 +167,47 @@ func TestRunner(t *testing.T) {
 			t.Errorf("batch %d: %v Go allocations a run", n, allocs)
 		}
 		r.Close()
+	}
+}
+
+// Every kind of placement gives the same results; shared memory shows as that of the process.
+func TestPlacements(t *testing.T) {
+	t.Setenv("EYAS_HOME", t.TempDir())
+	var want []byte
+	for _, placement := range []string{"", "dedicated", "shared"} {
+		rt := open(t, eyas.Config{Placement: placement, Models: map[string]eyas.ModelConfig{
+			"m": {Path: filepath.Join(testenv.Assets(t), "models", "yolox_nano_416.onnx")},
+		}})
+		p := rt.Plan()
+		kind := memplan.Dedicated
+		if placement == "shared" {
+			kind = memplan.Shared
+		}
+		for _, of := range []memplan.Kind{memplan.Weights, memplan.Arena} {
+			if got := p.In(of); got != kind {
+				t.Errorf("placement %q: %s lies in %s memory", placement, of, got)
+			}
+		}
+		least := p.Of(memplan.Tensors)
+		if kind == memplan.Shared {
+			least += p.Of(memplan.Arena)
+		}
+		if got := int64(machine.ReadProcess("/").RSSShmem); got < least || kind == memplan.Dedicated && got > least+1<<20 {
+			t.Errorf("placement %q: the process has %d bytes of shared memory, %d are planned", placement, got, least)
+		}
+		r, err := rt.Model("m").Runner(context.Background(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Outputs()[0].Data; want == nil {
+			want = bytes.Clone(got)
+		} else if !bytes.Equal(got, want) {
+			t.Errorf("placement %q: other outputs", placement)
+		}
+		r.Close()
+		rt.Close()
 	}
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/eyas-edge/eyas/models"
 	"github.com/eyas-edge/eyas/models/catalog"
 	"github.com/eyas-edge/eyas/models/decode"
+	"github.com/eyas-edge/eyas/runtime/cache"
 	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
@@ -33,12 +33,12 @@ type Model struct {
 	key     string
 	cfg     ModelConfig
 	info    *models.Model
-	hash    [sha256.Size]byte // of its files; zero without a place in the cache
-	weights *ort.Weights      // nil where the library has them
-	program *lane.Program     // nil before it is loaded
-	quota   *ort.Quota        // nil without the arena
-	before  ort.Counts        // of warm-up
-	kept    int64             // recordings that the cache has
+	hash    cache.Digest  // of its files; zero without a place in the cache
+	weights *ort.Weights  // nil where the library has them
+	program *lane.Program // nil before it is loaded
+	quota   *ort.Quota    // nil without the arena
+	before  ort.Counts    // of warm-up
+	kept    int64         // recordings that the cache has
 	options decode.Options
 
 	mu     sync.Mutex

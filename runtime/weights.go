@@ -2,11 +2,11 @@ package runtime
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
 	"github.com/eyas-edge/eyas/internal/places"
+	"github.com/eyas-edge/eyas/memplan"
 	"github.com/eyas-edge/eyas/runtime/cache"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
@@ -15,18 +15,21 @@ import (
 // next start, and a warning.
 func (rt *Runtime) openCache() {
 	rt.cache = cache.None()
-	if rt.cfg.NoCache {
-		return
-	}
-	dir, err := places.Here().Cache()
-	if err == nil {
-		var c *cache.Cache
-		if c, err = cache.Open(dir); err == nil {
-			rt.cache = c
-			return
+	if !rt.cfg.NoCache {
+		dir, err := places.Here().Cache()
+		if err == nil {
+			var c *cache.Cache
+			if c, err = cache.Open(dir); err == nil {
+				rt.cache = c
+			}
+		}
+		if err != nil {
+			rt.warn("", "", err.Error())
 		}
 	}
-	rt.warn("", "", err.Error())
+	if rt.force() == memplan.Shared {
+		rt.cache = rt.cache.Shared()
+	}
 }
 
 // open makes the session of a model: on the CPU of its optimised form in memory of ours, elsewhere of its file.
@@ -77,7 +80,7 @@ func (m *Model) openOptimised(ctx context.Context, o ort.Options) (*ort.Session,
 }
 
 // hashed says whether the model has a place in the cache.
-func (m *Model) hashed() bool { return m.hash != [sha256.Size]byte{} }
+func (m *Model) hashed() bool { return m.hash != cache.Digest{} }
 
 // close frees what the model has beside the lane, which is closed by then.
 func (m *Model) close() {

@@ -45,6 +45,8 @@ type Cache struct {
 	root *os.Root // nil: keeps nothing
 	why  error    // why root is nil; nil where that was asked for
 
+	shared bool // weights go to shared memory
+
 	maxFiles int
 	maxTotal int64
 	patience time.Duration
@@ -97,6 +99,13 @@ func (c *Cache) check() error {
 		_ = c.root.Chmod(".", 0o700)
 	}
 	return nil
+}
+
+// Shared returns the same cache, whose Weights lie in shared memory instead of private. One of the two is closed.
+func (c *Cache) Shared() *Cache {
+	s := *c
+	s.shared = true
+	return &s
 }
 
 // Close closes the folder. No method but Close may be called after it.

@@ -151,7 +151,7 @@ func FuzzFile(f *testing.F) {
 					continue
 				}
 			} else {
-				w, err := readWeights(r, h)
+				w, err := None().readWeights(r, h)
 				if err != nil {
 					continue
 				}

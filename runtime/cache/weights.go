@@ -29,7 +29,7 @@ type Origin struct {
 // a minute. Errors are those of build, of memory that cannot be had, and of ctx, which ends the wait.
 func (c *Cache) Weights(ctx context.Context, key Key, build func(path string) error) (*ort.Weights, Origin, error) {
 	if c.root == nil {
-		w, err := built(build)
+		w, err := c.built(build)
 		return w, Origin{Warning: c.why}, err
 	}
 	if w, err := c.find(key); err == nil {
@@ -48,7 +48,7 @@ func (c *Cache) Weights(ctx context.Context, key Key, build func(path string) er
 	if !errors.Is(err, fs.ErrNotExist) {
 		origin.Warning = c.discard(weightsKind, key, err)
 	}
-	if w, err = built(build); err != nil {
+	if w, err = c.built(build); err != nil {
 		return nil, origin, err
 	}
 	if err := c.write(describe(weightsKind, key, w.Bytes()), w.Bytes()); err != nil {
@@ -62,6 +62,14 @@ func (c *Cache) Weights(ctx context.Context, key Key, build func(path string) er
 	return w, origin, nil
 }
 
+// hold reads weights into the kind of memory that was asked for.
+func (c *Cache) hold(r io.Reader, size int64) (*ort.Weights, error) {
+	if c.shared {
+		return ort.ReadSharedWeights(r, size, nil)
+	}
+	return ort.ReadWeights(r, size, nil)
+}
+
 // find reads weights that are kept. The hash is computed from the memory that is used: read-only by
 // then, so that nothing can change between the check and the use.
 func (c *Cache) find(key Key) (*ort.Weights, error) {
@@ -70,7 +78,7 @@ func (c *Cache) find(key Key) (*ort.Weights, error) {
 		return nil, err
 	}
 	defer f.Close()
-	w, err := readWeights(f, h)
+	w, err := c.readWeights(f, h)
 	if err == nil {
 		c.used(weightsKind, key)
 	}
@@ -78,8 +86,8 @@ func (c *Cache) find(key Key) (*ort.Weights, error) {
 }
 
 // readWeights reads the content that h describes.
-func readWeights(r io.Reader, h header) (*ort.Weights, error) {
-	w, err := ort.ReadWeights(r, h.size, nil)
+func (c *Cache) readWeights(r io.Reader, h header) (*ort.Weights, error) {
+	w, err := c.hold(r, h.size)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
@@ -91,7 +99,7 @@ func readWeights(r io.Reader, h header) (*ort.Weights, error) {
 
 // built builds into memory, not into the cache: so it works without one, and what is kept is what this
 // package wrote and hashed, not what ONNX Runtime may have left of a file on a full disk. It costs a copy.
-func built(build func(path string) error) (*ort.Weights, error) {
+func (c *Cache) built(build func(path string) error) (*ort.Weights, error) {
 	fd, err := unix.MemfdCreate("eyas-model", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3
 		fd, err = unix.MemfdCreate("eyas-model", unix.MFD_CLOEXEC)
@@ -111,7 +119,7 @@ func built(build func(path string) error) (*ort.Weights, error) {
 	if info.Size() > weightsKind.limit() {
 		return nil, fmt.Errorf("the optimised model has %d bytes, at most %d can be used", info.Size(), weightsKind.limit())
 	}
-	w, err := ort.ReadWeights(io.NewSectionReader(f, 0, info.Size()), info.Size(), nil)
+	w, err := c.hold(io.NewSectionReader(f, 0, info.Size()), info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("the optimised model: %w", err)
 	}
