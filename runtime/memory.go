@@ -171,6 +171,7 @@ func (rt *Runtime) Memory() memplan.Usage {
 	for _, m := range rt.models {
 		c := m.program.Counts().Minus(m.before)
 		u.Arena.Count += c.Arena
+		u.Arena.Bytes += c.ArenaBytes
 		u.Spill.Count += c.Spill
 		u.Spill.Bytes += c.SpillBytes
 		u.Heap.Count += c.Heap

@@ -105,7 +105,9 @@ func (rt *Runtime) open(ctx context.Context) error {
 	if rt.ep, err = rt.library.EPFor(options); err != nil {
 		return as(ErrProvider, err)
 	}
-	options.OwnAllocator = rt.ep == ort.EPCPU
+	if options.OwnAllocator = rt.ep == ort.EPCPU; options.OwnAllocator {
+		options.EP = ort.EPCPU // auto has said already why it is not the GPU
+	}
 	rt.openCache()
 	return rt.learn(ctx, options)
 }

@@ -87,6 +87,18 @@ func (ps *plans) get(s Shape) (p *plan, room bool) {
 	return ps.byShape[s], len(ps.byShape) < maxShapes
 }
 
+// above returns a plan in the arena that holds a larger input in the same batch size, nil if there is none.
+func (ps *plans) above(s Shape) *plan {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for o, p := range ps.byShape {
+		if o.Batch == s.Batch && o.H >= s.H && o.W >= s.W && p.placed {
+			return p
+		}
+	}
+	return nil
+}
+
 // add plans for one more recording of a shape.
 func (ps *plans) add(ctx context.Context, s Shape, r ort.Recording) error {
 	ps.mu.Lock()

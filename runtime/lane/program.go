@@ -222,6 +222,12 @@ func (p *Program) exec(ctx context.Context, b *bound) error {
 		return p.lane.run(b.binding, p.model.Name)
 	}
 	if plan, room := p.plans.get(b.shape); plan == nil && room { // a size that was not met before
+		// By the plan of a larger one the recorded run needs no more of the arena than that.
+		if larger := p.plans.above(b.shape); larger != nil {
+			if err := b.binding.Replay(p.lane.arena, larger.schedule, larger.solution.Offsets); err != nil {
+				return err
+			}
+		}
 		if err := p.retake(ctx, b); err != nil {
 			return err
 		}

@@ -14,14 +14,14 @@ static size_t align(size_t n) { return (n + EYAS_ALIGN - 1) & ~(size_t)(EYAS_ALI
 
 // Sums of many threads.
 typedef struct {
-  counter runs, arena, spill, heap, spill_bytes, heap_bytes, mismatches, kept, heap_live;
+  counter runs, arena, spill, heap, arena_bytes, spill_bytes, heap_bytes, mismatches, kept, heap_live;
 } counters;
 
 static counters total;
 
 static eyas_counts read_counters(const counters *c) {
   return (eyas_counts){get(&c->runs),       get(&c->arena),      get(&c->spill),
-                       get(&c->heap),       get(&c->spill_bytes), get(&c->heap_bytes),
+                       get(&c->heap),       get(&c->arena_bytes), get(&c->spill_bytes), get(&c->heap_bytes),
                        get(&c->mismatches), get(&c->kept),       get(&c->heap_live)};
 }
 
@@ -30,6 +30,7 @@ static void fold(counters *c, const eyas_counts *n) {
   add(&c->arena, n->arena);
   add(&c->spill, n->spill);
   add(&c->heap, n->heap);
+  add(&c->arena_bytes, n->arena_bytes);
   add(&c->spill_bytes, n->spill_bytes);
   add(&c->heap_bytes, n->heap_bytes);
   add(&c->mismatches, n->mismatches);
@@ -517,6 +518,7 @@ static void *slot_alloc(eyas_lane *l, size_t size) {
   l->asked[id] = size;
   l->live++;
   l->now.arena++;
+  l->now.arena_bytes += (int64_t)size;
   if (l->check) guard(l, id);
   return l->arena->base + s->offset;
 }
@@ -582,7 +584,10 @@ static void *record_in(eyas_lane *l, size_t size) {
   if (in_spill) return NULL;
   void *p = area_alloc(l->area, size, at, l->next);
   if (!p && at != SIZE_MAX) p = area_alloc(l->area, size, SIZE_MAX, l->next);
-  if (p) l->now.arena++;
+  if (p) {
+    l->now.arena++;
+    l->now.arena_bytes += (int64_t)size;
+  }
   return p;
 }
 

@@ -76,7 +76,7 @@ enum {
 // eyas_counts only grow, except for heap_live.
 typedef struct {
   int64_t runs, arena, spill, heap; // runs; requests served from each: slots or their space, spill block, heap
-  int64_t spill_bytes, heap_bytes;  // of those requests
+  int64_t arena_bytes, spill_bytes, heap_bytes; // of those requests
   int64_t mismatches;               // runs that left their recording
   int64_t kept;                     // slots in use at the end of a run
   int64_t heap_live;                // bytes in use now; only in eyas_total

@@ -44,7 +44,7 @@ func Totals() Counts { return countsOf(C.eyas_total()) }
 func countsOf(c C.eyas_counts) Counts {
 	return Counts{
 		Runs: int64(c.runs), Arena: int64(c.arena), Spill: int64(c.spill), Heap: int64(c.heap),
-		SpillBytes: int64(c.spill_bytes), HeapBytes: int64(c.heap_bytes),
+		ArenaBytes: int64(c.arena_bytes), SpillBytes: int64(c.spill_bytes), HeapBytes: int64(c.heap_bytes),
 		Mismatches: int64(c.mismatches), Kept: int64(c.kept), HeapLive: int64(c.heap_live),
 	}
 }

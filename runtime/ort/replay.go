@@ -6,7 +6,8 @@ type Counts struct {
 	Arena      int64 // requests served from their slots, or by RecordIn from the space of all slots
 	Spill      int64 // from the spill block
 	Heap       int64 // from malloc
-	SpillBytes int64 // of the requests served from the spill block
+	ArenaBytes int64 // of the requests served from the arena
+	SpillBytes int64 // of those served from the spill block
 	HeapBytes  int64 // of those served from malloc
 	Mismatches int64 // runs that left the schedule
 	Kept       int64 // slots that were still in use when a run ended

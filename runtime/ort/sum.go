@@ -11,7 +11,7 @@ func (s *Session) Own() bool { return s.own }
 func (c Counts) Plus(d Counts) Counts {
 	return Counts{
 		Runs: c.Runs + d.Runs, Arena: c.Arena + d.Arena, Spill: c.Spill + d.Spill, Heap: c.Heap + d.Heap,
-		SpillBytes: c.SpillBytes + d.SpillBytes, HeapBytes: c.HeapBytes + d.HeapBytes,
+		ArenaBytes: c.ArenaBytes + d.ArenaBytes, SpillBytes: c.SpillBytes + d.SpillBytes, HeapBytes: c.HeapBytes + d.HeapBytes,
 		Mismatches: c.Mismatches + d.Mismatches, Kept: c.Kept + d.Kept, HeapLive: c.HeapLive + d.HeapLive,
 	}
 }
@@ -20,7 +20,7 @@ func (c Counts) Plus(d Counts) Counts {
 func (c Counts) Minus(d Counts) Counts {
 	return Counts{
 		Runs: c.Runs - d.Runs, Arena: c.Arena - d.Arena, Spill: c.Spill - d.Spill, Heap: c.Heap - d.Heap,
-		SpillBytes: c.SpillBytes - d.SpillBytes, HeapBytes: c.HeapBytes - d.HeapBytes,
+		ArenaBytes: c.ArenaBytes - d.ArenaBytes, SpillBytes: c.SpillBytes - d.SpillBytes, HeapBytes: c.HeapBytes - d.HeapBytes,
 		Mismatches: c.Mismatches - d.Mismatches, Kept: c.Kept - d.Kept, HeapLive: c.HeapLive - d.HeapLive,
 	}
 }
