@@ -123,3 +123,25 @@ func TestDocumentHoldsQuotas(t *testing.T) {
 		t.Error("no error for a placement that is none")
 	}
 }
+
+// The arena that decides can be checked by who reads the document; its tensors count for a model's quota.
+func TestDecisiveArena(t *testing.T) {
+	d := documents(t)["fits"]
+	a, ok := d.Decisive()
+	if !ok || a.Model != "cars" || a.Height != 4*1404928 || len(a.Problem().Buffers) != len(a.Offsets) {
+		t.Errorf("%v, %+v", ok, a)
+	}
+	if _, ok := documents(t)["empty"].Decisive(); ok {
+		t.Error("a plan of nothing has an arena")
+	}
+	rung := rungOf(1)
+	rung.Arenas[1].Tensors = 1000
+	with, err := NewDocument([]ModelPlan{{Name: "cars"}}, []Rung{rung}, Capacity{Dedicated: Unlimited}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := NewDocument([]ModelPlan{{Name: "cars"}}, []Rung{rungOf(1)}, Capacity{Dedicated: Unlimited}, "")
+	if err != nil || with.Models[0].Need != without.Models[0].Need+1000 {
+		t.Errorf("%v, need %d and %d", err, with.Models[0].Need, without.Models[0].Need)
+	}
+}

@@ -58,6 +58,7 @@ func TestPlanTable(t *testing.T) {
 	if os.Getpagesize() != 4096 {
 		t.Skip("the table is for pages of 4096 bytes")
 	}
+	t.Setenv("EYAS_ORT_LIB", "/nowhere") // estimates do without
 	small, large := tinyModel(t, "small", 64), tinyModel(t, "large", 128)
 	for name, args := range map[string][]string{
 		"fits":  estimated("--batch", "1,2,4", "--camera", "2x640x480:nv12@15", "--camera", "1x1920x1080:yuyv", "--slo", "100ms", small, large),
@@ -290,6 +291,16 @@ func TestPlanRefuses(t *testing.T) {
 			call(t, append([]string{"plan"}, c.args...)...).want(t, c.code, c.want)
 		})
 	}
+}
+
+// Without a model it is face, which is said.
+func TestPlanDefaultModel(t *testing.T) {
+	o := call(t, "plan", "--estimate", "--json")
+	if o.code != 0 { // not beside this test's binary
+		o.want(t, exitModel, faceOnly, "model face is not here yet: eyas pull face")
+		return
+	}
+	o.want(t, 0, faceOnly)
 }
 
 // quotaFile is a configuration with a quota that no model keeps to.
