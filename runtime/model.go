@@ -33,12 +33,13 @@ type Model struct {
 	key     string
 	cfg     ModelConfig
 	info    *models.Model
-	hash    cache.Digest  // of its files; zero without a place in the cache
-	weights *ort.Weights  // nil where the library has them
-	program *lane.Program // nil before it is loaded
-	quota   *ort.Quota    // nil without the arena
-	before  ort.Counts    // of warm-up
-	kept    int64         // recordings that the cache has
+	hash    cache.Digest   // of its files; zero without a place in the cache
+	fixed   map[string]int // dimensions of its inputs that are the same in every run
+	weights *ort.Weights   // nil where the library has them
+	program *lane.Program  // nil before it is loaded
+	quota   *ort.Quota     // nil without the arena
+	before  ort.Counts     // of warm-up
+	kept    int64          // recordings that the cache has
 	options decode.Options
 
 	mu     sync.Mutex

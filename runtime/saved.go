@@ -26,9 +26,11 @@ type savedRun struct {
 	Go      int64 `json:"go"`
 }
 
-// planKey names what a model's runs allocate: it depends on the model, the library, the processor and the threads.
+// planKey names what a model's runs allocate: it depends on the model, the dimensions that are fixed
+// in it, the library, the processor and the threads.
 func (m *Model) planKey() cache.Key {
-	return cache.NewKey("plan", string(m.hash[:]), cache.Engine(m.rt.library), m.rt.threads())
+	facts := []string{"plan", string(m.hash[:]), cache.Engine(m.rt.library), m.rt.threads()}
+	return cache.NewKey(append(facts, cache.Dimensions(m.fixed)...)...)
 }
 
 // runKey names a set of models with their batch sizes.

@@ -1,13 +1,16 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/eyas-edge/eyas/internal/places"
 	"github.com/eyas-edge/eyas/memplan"
 	"github.com/eyas-edge/eyas/runtime/cache"
+	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
@@ -55,8 +58,9 @@ func (m *Model) openOptimised(ctx context.Context, o ort.Options) (*ort.Session,
 	if m.hash, err = cache.HashModel(m.info.ONNX); err != nil {
 		return nil, err
 	}
-	key := cache.WeightsKey(m.rt.library, m.hash)
-	build := cache.SaveWeights(m.rt.library, m.info.ONNX, m.hash, o)
+	m.fixed = lane.Fixed(m.info, m.rt.cfg.Batch)
+	key := cache.WeightsKey(m.rt.library, m.hash, cache.Dimensions(m.fixed)...)
+	build := m.optimise(ctx, o)
 	for {
 		weights, origin, err := m.rt.cache.Weights(ctx, key, build)
 		if err != nil {
@@ -77,6 +81,46 @@ func (m *Model) openOptimised(ctx context.Context, o ort.Options) (*ort.Session,
 		}
 		m.rt.cache.Forget(key) // whole, and yet not what this library takes: built anew, once
 	}
+}
+
+// optimise returns what builds the optimised model, for inputs as they are in every run. Should the library
+// not take them fixed, though it takes the same ones open, they stay open.
+func (m *Model) optimise(ctx context.Context, o ort.Options) func(path string) error {
+	open := cache.SaveWeights(m.rt.library, m.info.ONNX, m.hash, o)
+	if len(m.fixed) == 0 {
+		return open
+	}
+	o.Fixed = m.fixed
+	fixed := cache.SaveWeights(m.rt.library, m.info.ONNX, m.hash, o)
+	return func(path string) error {
+		err := fixed(path)
+		if err == nil {
+			err = m.try(ctx, path, o)
+		}
+		if err == nil || ctx.Err() != nil {
+			return cmp.Or(ctx.Err(), err)
+		}
+		return open(path)
+	}
+}
+
+// try runs an optimised model once, on a lane of its own.
+func (m *Model) try(ctx context.Context, path string, o ort.Options) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	o.OwnAllocator = false
+	session, err := m.rt.library.OpenORT(m.key, data, o)
+	if err != nil {
+		return err
+	}
+	alone := lane.New(lane.Options{})
+	defer alone.Close() // and the session
+	if _, err := alone.Add(m.info, session, m.rt.cfg.Batch, nil); err != nil {
+		return err
+	}
+	return alone.Record(ctx)
 }
 
 // hashed says whether the model has a place in the cache.

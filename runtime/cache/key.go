@@ -50,10 +50,19 @@ func fact(h hash.Hash, text string) {
 }
 
 // WeightsKey returns the key of a model as the library optimises it on this machine. sum is HashModel's; facts are
-// what else changes the file, such as dimensions that the caller fixes. No ort.Options are: SaveORT always
-// optimises for the CPU, in one way, and whoever changes that way raises this package's version.
+// what else changes the file: Dimensions of the ort.Options.Fixed that it is built with. No other ort.Options are: SaveORT
+// always optimises for the CPU, in one way, and whoever changes that way raises this package's version.
 func WeightsKey(l *ort.Library, sum Digest, facts ...string) Key {
 	return NewKey(append([]string{"weights", string(sum[:]), Engine(l)}, facts...)...)
+}
+
+// Dimensions returns fixed dimensions as facts.
+func Dimensions(fixed map[string]int) []string {
+	facts := make([]string, 0, len(fixed))
+	for _, name := range slices.Sorted(maps.Keys(fixed)) {
+		facts = append(facts, fmt.Sprintf("%s=%d", name, fixed[name]))
+	}
+	return facts
 }
 
 // Engine returns what ONNX Runtime's optimisation depends on beside the model: the library's

@@ -42,14 +42,7 @@ func (l *Lane) Add(m *models.Model, s *ort.Session, ladder []int, saved *Saved) 
 	p := &Program{lane: l, model: m, session: s, inferred: true, bound: map[*bound]struct{}{}, sizes: map[int]int{}}
 	l.programs = append(l.programs, p)
 	p.plans = newPlans(l.options.Check, saved)
-	for _, n := range ladder {
-		p.ladder = append(p.ladder, m.Batch(n))
-	}
-	if len(p.ladder) == 0 {
-		p.ladder = []int{m.Batch(1)}
-	}
-	slices.Sort(p.ladder)
-	p.ladder = slices.Compact(p.ladder)
+	p.ladder = batches(m, ladder)
 	var err error
 	if p.decoder, err = decode.New(m.Head); err != nil {
 		return nil, err

@@ -89,6 +89,13 @@ func pointerIn(v any, path ...string) unsafe.Pointer {
 	return r.UnsafePointer()
 }
 
+// fixDimension gives the open dimensions of that name a size, for sessions of options.
+func fixDimension(options *ort.SessionOptions, name string, size int) error {
+	cname := C.CString(name)
+	defer C.free(unsafe.Pointer(cname))
+	return statusError(C.eyas_fix_dimension(pointerIn(options, "o"), cname, C.int64_t(size)))
+}
+
 // appendPlugin adds a device of a plugin provider to options; false if the plugin
 // has no device of that number.
 func appendPlugin(options *ort.SessionOptions, name string, device int, set map[string]string) (bool, error) {

@@ -28,6 +28,9 @@ type Options struct {
 	// ForceSpinningStop parks the threads at the end of each run instead of letting
 	// them spin for the next one. It is for models that take turns on the same cores.
 	ForceSpinningStop bool
+	// Fixed gives open dimensions of the inputs a size, by their names. The session takes no other then, and
+	// need not find out in each run what follows from them.
+	Fixed map[string]int
 	// OwnAllocator takes the memory of tensors on the host from Eyas' allocator instead of
 	// the library's: bindings can then Record and Replay, and their memory is counted.
 	OwnAllocator bool
@@ -165,6 +168,9 @@ func configure(so *ort.SessionOptions, o Options) error {
 	}
 	if o.OwnAllocator {
 		steps = append(steps, func() error { return so.AddSessionConfigEntry("session.use_env_allocators", "1") })
+	}
+	for name, size := range o.Fixed {
+		steps = append(steps, func() error { return fixDimension(so, name, size) })
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

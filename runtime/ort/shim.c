@@ -65,6 +65,10 @@ void eyas_release_providers(char **names, int count) {
   if (st) eyas_release_status(st);
 }
 
+eyas_status eyas_fix_dimension(void *options, const char *name, int64_t size) {
+  return STATUS(AddFreeDimensionOverrideByName, void *, const char *, int64_t)(options, name, size);
+}
+
 // environment returns the library's one environment: creating it again returns the
 // same one with one more reference, which lives as long as the process.
 static eyas_status environment(void **env) {

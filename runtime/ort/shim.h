@@ -1,6 +1,7 @@
 // The few entries of ONNX Runtime's C API that the Go binding does not reach:
 // the list of execution providers, runs that can be ended from outside, outputs
-// that the library allocates, plugin providers, and an allocator of our own.
+// that the library allocates, fixed dimensions, plugin providers, and an allocator of
+// our own.
 //
 // OrtApi is a struct of function pointers whose order is fixed for ever, so a slot
 // number and a prototype are all that a call needs; no header has to be installed.
@@ -49,6 +50,7 @@ enum {
   EYAS_SLOT_ReleaseRunOptions = 97,
   EYAS_SLOT_ReleaseTypeInfo = 98,
   EYAS_SLOT_ReleaseTensorTypeAndShapeInfo = 99,
+  EYAS_SLOT_AddFreeDimensionOverrideByName = 124,
   EYAS_SLOT_GetAvailableProviders = 125,
   EYAS_SLOT_ReleaseAvailableProviders = 126,
   EYAS_SLOT_RegisterAllocator = 176,
@@ -78,6 +80,10 @@ void eyas_release_status(eyas_status st);
 // The names of the built-in providers; released with eyas_release_providers.
 eyas_status eyas_providers(char ***names, int *count);
 void eyas_release_providers(char **names, int count);
+
+// eyas_fix_dimension makes every open dimension of the inputs that has this name size
+// large, for sessions of these options.
+eyas_status eyas_fix_dimension(void *options, const char *name, int64_t size);
 
 // eyas_append_plugin adds the index-th device of the plugin provider called name to
 // the session options. *found says whether there is such a device.

@@ -13,7 +13,7 @@ import (
 
 // SaveORT optimises the model at path for the CPU, as OpenFile would, and writes it to
 // out in ONNX Runtime's own format, for OpenORT. The file is good for this processor,
-// this version of the library and these options. A failed write leaves what it
+// this version of the library and these options, and for inputs of the dimensions that they fix. A failed write leaves what it
 // wrote so far. Errors are ErrModel.
 func (l *Library) SaveORT(out, path string, o Options) error {
 	o.EP = EPCPU
@@ -31,7 +31,7 @@ func (l *Library) SaveORT(out, path string, o Options) error {
 
 // OpenORT makes a session on the CPU of a model that SaveORT wrote. The session has its
 // weights in place: model is only read, and stays as it is until the session is
-// closed. Several sessions may share it. It should be Weights.Bytes; Go memory is pinned.
+// closed. Dimensions are fixed as SaveORT was told, not by o. Several sessions may share it. It should be Weights.Bytes; Go memory is pinned.
 //
 // The bytes are trusted: the library does not expect damaged ones, so a file that may have
 // been touched is to be checked by its hash before. Errors are ErrModel.
@@ -39,7 +39,7 @@ func (l *Library) OpenORT(name string, model []byte, o Options) (*Session, error
 	if len(model) == 0 {
 		return nil, fail(ErrModel, "%s: the model is empty", name)
 	}
-	o.EP = EPCPU
+	o.EP, o.Fixed = EPCPU, nil // what is fixed is so in the model
 	pinner := new(goruntime.Pinner)
 	pinner.Pin(unsafe.SliceData(model))
 	s, err := l.open(name, o, func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
