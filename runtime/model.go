@@ -36,6 +36,7 @@ type Model struct {
 	hash    cache.Digest   // of its files; zero without a place in the cache
 	fixed   map[string]int // dimensions of its inputs that are the same in every run
 	weights *ort.Weights   // nil where the library has them
+	built   bool           // at this start, and not found in the cache
 	program *lane.Program  // nil before it is loaded
 	quota   *ort.Quota     // nil without the arena
 	before  ort.Counts     // of warm-up

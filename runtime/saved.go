@@ -45,10 +45,11 @@ func (rt *Runtime) runKey() cache.Key {
 	return cache.NewKey(facts...)
 }
 
-// savedPlans returns what an earlier run has found out about the model, nil if there was none.
+// savedPlans returns what an earlier run has found out about the model, nil if there was none. A plan is good for
+// the optimised model that it was made with: ONNX Runtime orders the operators otherwise each time.
 func (m *Model) savedPlans() *lane.Saved {
 	var s savedModel
-	if !m.hashed() || !m.rt.recall(m.planKey(), &s) || s.Version != savedVersion {
+	if m.built || !m.hashed() || !m.rt.recall(m.planKey(), &s) || s.Version != savedVersion {
 		return nil
 	}
 	return &s.Saved

@@ -72,8 +72,8 @@ func (m *Model) openOptimised(ctx context.Context, o ort.Options) (*ort.Session,
 		}
 		session, err := m.rt.library.OpenORT(m.key, weights.Bytes(), o)
 		if err == nil {
-			m.weights = weights
-			m.rt.cold = m.rt.cold || !origin.Found
+			m.weights, m.built = weights, !origin.Found
+			m.rt.cold = m.rt.cold || m.built
 			return session, nil
 		}
 		if err = errors.Join(err, weights.Close()); !origin.Found {
