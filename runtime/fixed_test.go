@@ -13,6 +13,7 @@ import (
 	"github.com/eyas-edge/eyas/internal/tensor"
 	"github.com/eyas-edge/eyas/internal/testenv"
 	"github.com/eyas-edge/eyas/models"
+	eyas "github.com/eyas-edge/eyas/runtime"
 	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
@@ -120,4 +121,44 @@ func noisyRun(t *testing.T, s *ort.Session, m *models.Model) map[string]uint64 {
 func pseudo(i int) byte {
 	x := uint32(i+1) * 2654435761
 	return byte(x>>24 ^ x>>11)
+}
+
+// A start that fixes dimensions, or finds them fixed in the cache, detects what every other start does, and a change
+// of the ladder leads to neither the model nor the plans that were kept for another.
+func TestStartsWithFixedDimensions(t *testing.T) {
+	for _, name := range []string{"deimv2_atto_int8_320", "yolov5n_fp16_false_dynamic", "yolox_nano_dynbatch"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("EYAS_HOME", t.TempDir())
+			var want *eyas.Result
+			for _, c := range []struct {
+				name     string
+				batch    []int
+				noCache  bool
+				recorded bool
+			}{
+				{name: "without a cache", noCache: true, recorded: true},
+				{name: "first", recorded: true},
+				{name: "warm"},
+				{name: "another ladder", batch: []int{1, 2}, recorded: !strings.HasPrefix(name, "deimv2")}, // which takes one frame
+				{name: "the first ladder", batch: []int{1}},
+			} {
+				cfg := eyas.Config{Batch: c.batch, NoCache: c.noCache, Models: map[string]eyas.ModelConfig{
+					"m": {Path: filepath.Join(testenv.Assets(t), "models", name+".onnx")},
+				}}
+				rt := open(t, cfg)
+				got := detect(t, rt, filepath.Join(testenv.Assets(t), "images", "classic", "bus.jpg"))
+				if want == nil {
+					want = got
+				}
+				if len(got.Detections) == 0 || !slices.Equal(got.Detections, want.Detections) {
+					t.Errorf("%s: detected %v, want %v", c.name, got.Detections, want.Detections)
+				}
+				u := rt.Memory()
+				if u.Recordings > 0 != c.recorded || u.Heap.Count > 0 || u.Mismatches > 0 {
+					t.Errorf("%s: %d recordings, %d requests served from the heap, %d mismatches", c.name, u.Recordings, u.Heap.Count, u.Mismatches)
+				}
+				rt.Close()
+			}
+		})
+	}
 }
