@@ -28,7 +28,7 @@ const (
 
 	reloads     = 200
 	leastReload = 30
-	reloadTime  = 25 * time.Second
+	reloadTime  = 15 * time.Second
 )
 
 // A runtime that is opened, used and closed again and again, as a hot reload does, leaves a process that is at most a
