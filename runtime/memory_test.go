@@ -13,6 +13,7 @@ import (
 	"github.com/eyas-edge/eyas/internal/testenv"
 	"github.com/eyas-edge/eyas/memplan"
 	eyas "github.com/eyas-edge/eyas/runtime"
+	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
 // rawFrames is a file of so many grey frames: every one is looked at.
@@ -127,6 +128,22 @@ func TestBudgetAndQuota(t *testing.T) {
 				t.Log(err)
 			}
 		})
+	}
+}
+
+// What is too large by far is refused before it is run.
+func TestBudgetIsCheckedFirst(t *testing.T) {
+	t.Setenv("EYAS_HOME", t.TempDir())
+	before := ort.Totals()
+	_, err := eyas.Open(context.Background(), eyas.Config{ORT: testenv.Library(t), Budget: 16 << 20, Models: map[string]eyas.ModelConfig{
+		"m": {Path: filepath.Join(testenv.Assets(t), "models", "yolov8n_qdq_op11_640.onnx")},
+	}})
+	var shortage *memplan.Shortage
+	if !errors.Is(err, eyas.ErrBudget) || !errors.As(err, &shortage) || shortage.Have != 16<<20 {
+		t.Fatal(err)
+	}
+	if n := ort.Totals().Minus(before).Runs; n != 0 {
+		t.Errorf("the model has run %d times", n)
 	}
 }
 

@@ -50,7 +50,7 @@ type Model struct {
 // Key returns the model's key in the configuration, which results carry.
 func (m *Model) Key() string { return m.key }
 
-// Info returns what the model is. It must not be changed.
+// Info returns what the model is, its graph without the bytes of the weights. It must not be changed.
 func (m *Model) Info() *models.Model { return m.info }
 
 // Options returns the thresholds in force.

@@ -45,6 +45,7 @@ func Plan(ctx context.Context, cfg Config, o PlanOptions) (*memplan.Document, er
 
 // planRecorded plans from what the models' runs were recorded to need, now or by an earlier start.
 func (rt *Runtime) planRecorded(ctx context.Context, slo time.Duration, cameras []CameraPlan) (*memplan.Document, error) {
+	rt.planning = true
 	if err := rt.open(ctx); err != nil {
 		return nil, err
 	}
@@ -92,6 +93,7 @@ type modelRuns struct {
 	weights int64
 	ladder  []int      // batch sizes, ascending
 	runs    []modelRun // of each
+	notes   []string   // what an estimate assumes
 }
 
 // modelRun is what runs of batches up to one size need of a lane, and the plan that needs the most of the arena.

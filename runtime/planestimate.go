@@ -79,9 +79,37 @@ func (rt *Runtime) planEstimated(ctx context.Context, slo time.Duration, o PlanO
 		if err != nil {
 			return nil, err
 		}
+		for _, note := range runs.notes {
+			rt.warn(m.key, "", note)
+		}
 		f.models = append(f.models, *runs)
 	}
 	return f.document()
+}
+
+// precheck refuses what is too large by far before anything is run: first runs take their memory from the heap, whether
+// or not the plan that they lead to will fit. Weights and tensors are known by then, arenas are estimated where no
+// earlier run tells; engine and Go heap do not count yet.
+func (rt *Runtime) precheck(ctx context.Context) error {
+	known := true
+	for _, m := range rt.models {
+		known = known && m.program.Known()
+	}
+	cpu, _, err := rt.estimateCPU("")
+	if known || err != nil || rt.ep != ort.EPCPU {
+		return nil
+	}
+	f := &forecast{rt: rt, capacity: rt.capacity()}
+	for _, m := range rt.models {
+		runs, err := m.estimate(ctx, cpu)
+		if err != nil {
+			return ctx.Err() // the runs will tell
+		}
+		runs.weights = m.weightBytes()
+		f.models = append(f.models, *runs)
+	}
+	_, err = f.document()
+	return err
 }
 
 // estimatedCapacity returns the memory that an estimated plan may take. A budget in bytes stands for the machine
@@ -112,11 +140,10 @@ func (m *Model) estimate(ctx context.Context, cpu estimate.CPU) (*modelRuns, err
 		slices.Sort(ladder)
 		ladder = slices.Compact(ladder)
 	}
-	told := map[string]bool{}
 	for _, n := range ladder {
 		e, err := estimate.Of(m.info.ONNX, m.info.InputShapes(n, m.info.H, m.info.W), cpu)
 		if err != nil && len(runs.ladder) > 0 {
-			m.rt.warn(m.key, "", fmt.Sprintf("does not take %d pictures at once: batches end at %d", n, runs.ladder[len(runs.ladder)-1]))
+			runs.notes = append(runs.notes, fmt.Sprintf("does not take %d pictures at once: batches end at %d", n, runs.ladder[len(runs.ladder)-1]))
 			break
 		}
 		var run *modelRun
@@ -129,9 +156,8 @@ func (m *Model) estimate(ctx context.Context, cpu estimate.CPU) (*modelRuns, err
 		runs.weights = max(runs.weights, e.Weights+e.Prepacked)
 		runs.ladder, runs.runs = append(runs.ladder, n), append(runs.runs, *run)
 		for _, note := range e.Notes {
-			if !told[note] {
-				told[note] = true
-				m.rt.warn(m.key, "", note)
+			if !slices.Contains(runs.notes, note) {
+				runs.notes = append(runs.notes, note)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ type Runtime struct {
 	cache     *cache.Cache
 	cacheTold bool             // one warning about it is enough
 	cold      bool             // a model was optimised at this start
+	planning  bool             // for the document: also of what does not fit
 	others    []memplan.Region // what the library and Go take
 	laid      *memplan.Plan
 	meter     meter
@@ -120,12 +122,19 @@ func (rt *Runtime) learn(ctx context.Context, o ort.Options) error {
 			return err
 		}
 	}
+	if !rt.planning {
+		if err := rt.precheck(ctx); err != nil {
+			return err
+		}
+	}
 	if err := rt.lane.Record(ctx); err != nil {
 		return cmp.Or(ctx.Err(), as(ErrModel, err))
 	}
 	for _, m := range rt.models {
 		m.probe()
+		m.info.ONNX.DropWeights() // the session has its own
 	}
+	debug.FreeOSMemory() // the files that were read, at once: the plan is made of what stays
 	return nil
 }
 

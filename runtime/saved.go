@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"github.com/eyas-edge/eyas/memplan"
@@ -37,10 +38,7 @@ func (m *Model) planKey() cache.Key {
 func (rt *Runtime) runKey() cache.Key {
 	facts := []string{"run", cache.Engine(rt.library), rt.threads(), rt.cfg.Placement}
 	for _, m := range rt.models {
-		facts = append(facts, string(m.hash[:]), strconv.Itoa(m.info.H), strconv.Itoa(m.info.W))
-	}
-	for _, n := range rt.cfg.Batch {
-		facts = append(facts, strconv.Itoa(n))
+		facts = append(facts, string(m.hash[:]), strconv.Itoa(m.info.H), strconv.Itoa(m.info.W), fmt.Sprint(m.program.Ladder()))
 	}
 	return cache.NewKey(facts...)
 }

@@ -27,6 +27,8 @@ type Initializer struct {
 
 	raw []byte // raw_data; nil when the data is in a typed field
 	msg []byte // the whole TensorProto: typed fields are read from it on demand
+
+	dropped bool // by DropWeights
 }
 
 // The fields of a TensorProto that hold data.
@@ -178,6 +180,8 @@ func (t *Initializer) Elements() int { return tensor.Elements(t.Dims) }
 // can, so it must not be changed. External data is read from its file at each call.
 func (t *Initializer) Bytes() ([]byte, error) {
 	switch {
+	case t.dropped:
+		return nil, fmt.Errorf("tensor %.60q: its bytes have been let go", t.Name)
 	case t.External != nil:
 		return t.External.read()
 	case t.raw != nil:

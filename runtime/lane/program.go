@@ -56,6 +56,16 @@ func (l *Lane) Add(m *models.Model, s *ort.Session, ladder []int, saved *Saved) 
 // Ladder returns the batch sizes that the model is ready for, ascending.
 func (p *Program) Ladder() []int { return slices.Clone(p.ladder) }
 
+// Known says whether earlier runs tell what each batch size allocates, or nothing is planned.
+func (p *Program) Known() bool {
+	for _, n := range p.ladder {
+		if plan, _ := p.plans.get(Shape{p.model.H, p.model.W, n}); plan == nil && p.planned() {
+			return false
+		}
+	}
+	return true
+}
+
 // Largest returns the largest batch size.
 func (p *Program) Largest() int { return p.ladder[len(p.ladder)-1] }
 
