@@ -39,6 +39,11 @@ func TestClips(t *testing.T) {
 			} else {
 				o.want(t, 1, "clip "+path+": "+c.fault)
 			}
+			if report := memoryReport.FindString(o.stderr); (report != "") != (c.frames >= reportFrames) {
+				t.Errorf("after %d frames: %s", c.frames, report)
+			} else if report != "" && !strings.Contains(report, "heap 0 (0 B)") {
+				t.Errorf("something came from the heap: %s", report)
+			}
 			all := results(t, o.stdout)
 			inOrder(t, all, c.frames, 1)
 			people := 0
