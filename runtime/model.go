@@ -146,6 +146,9 @@ func (m *Model) load(ctx context.Context, o ort.Options) error {
 	session, err := m.open(ctx, o)
 	switch {
 	case ctx.Err() != nil:
+		if err == nil {
+			session.Close() // no lane has it yet
+		}
 		return ctx.Err()
 	case errors.Is(err, ort.ErrProvider):
 		return as(ErrProvider, err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,14 +125,4 @@ func reload(t *testing.T, names []string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// mappings returns how many areas of memory the process has.
-func mappings(t *testing.T) int {
-	t.Helper()
-	text, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(slices.Collect(strings.Lines(string(text))))
 }
