@@ -40,6 +40,7 @@ type Model struct {
 	program *lane.Program  // nil before it is loaded
 	quota   *ort.Quota     // nil without the arena
 	before  ort.Counts     // of warm-up
+	saved   *savedModel    // what an earlier run has found out; nil for nothing
 	kept    int64          // recordings that the cache has
 	options decode.Options
 
@@ -155,7 +156,7 @@ func (m *Model) load(ctx context.Context, o ort.Options) error {
 	case err != nil:
 		return as(ErrModel, err)
 	}
-	m.program, err = m.rt.lane.Add(m.info, session, m.rt.cfg.Batch, m.savedPlans())
+	m.program, err = m.rt.lane.Add(m.info, session, m.rt.cfg.Batch, m.recall())
 	return as(ErrModel, err)
 }
 
@@ -170,7 +171,11 @@ func (m *Model) probe() {
 	if other < m.info.Stride {
 		return // there is no smaller one
 	}
-	if err := m.program.Probe(h, other); err != nil {
+	runs := m.saved != nil && m.saved.Sizes
+	if m.saved == nil {
+		runs = m.program.Probe(h, other) == nil
+	}
+	if !runs {
 		m.info.DynamicSize = false
 		m.rt.warn(m.key, "", fmt.Sprintf("declares dynamic height and width but runs only at %dx%d: that size is used", h, w))
 	}

@@ -17,6 +17,8 @@ const savedVersion = 1
 // savedModel is what is kept of one model.
 type savedModel struct {
 	Version int `json:"version"`
+	// Sizes says whether a model that declares height and width dynamic was found to run at other sizes than its own.
+	Sizes bool `json:"sizes"`
 	lane.Saved
 }
 
@@ -43,13 +45,14 @@ func (rt *Runtime) runKey() cache.Key {
 	return cache.NewKey(facts...)
 }
 
-// savedPlans returns what an earlier run has found out about the model, nil if there was none. A plan is good for
+// recall returns what an earlier run has found out about the model's runs, nil if there was none. That is good for
 // the optimised model that it was made with: ONNX Runtime orders the operators otherwise each time.
-func (m *Model) savedPlans() *lane.Saved {
+func (m *Model) recall() *lane.Saved {
 	var s savedModel
 	if m.built || !m.hashed() || !m.rt.recall(m.planKey(), &s) || s.Version != savedVersion {
 		return nil
 	}
+	m.saved = &s
 	return &s.Saved
 }
 
@@ -93,7 +96,7 @@ func (rt *Runtime) save() {
 		m.kept = n
 		saved, err := m.program.Saved(ctx)
 		if err == nil {
-			err = rt.keep(m.planKey(), savedModel{savedVersion, *saved})
+			err = rt.keep(m.planKey(), savedModel{savedVersion, m.info.DynamicSize, *saved})
 		}
 		if err != nil && !rt.cacheTold {
 			rt.cacheTold = true
