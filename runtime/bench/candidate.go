@@ -76,7 +76,11 @@ func (s *setup) open(ctx context.Context, name string, stopSpinning bool) (candi
 	case standard:
 		return openStandard(s, s.options(stopSpinning))
 	case planned:
-		return openPlanned(ctx, s, stopSpinning)
+		return openPlanned(ctx, s, s.cfg, stopSpinning)
+	case shared:
+		cfg := s.cfg
+		cfg.Placement = "shared"
+		return openPlanned(ctx, s, cfg, stopSpinning)
 	}
 	return nil, fmt.Errorf("candidate %q is not known", name)
 }

@@ -80,6 +80,7 @@ func (r *Report) figures(each func(name string, v float64)) {
 		each(name+"default p99, ms", t.Default.P99)
 		each(name+"planned p50, ms", t.Planned.P50)
 		each(name+"planned p99, ms", t.Planned.P99)
+		each(name+"shared p50, ms", t.Shared.P50)
 	}
 	steady := func(what string, all []Steady) {
 		for _, s := range all {

@@ -30,6 +30,7 @@ const (
 const (
 	standard = "default" // a plain session of ONNX Runtime, its outputs allocated by the library
 	planned  = "planned" // Eyas
+	shared   = "shared"  // Eyas with weights and arena in shared memory
 )
 
 // request is what a child reads on its standard input.

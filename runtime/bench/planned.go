@@ -17,8 +17,7 @@ type ours struct {
 // twin is the key of a second copy of a model, which never runs.
 const twin = " twin"
 
-func openPlanned(ctx context.Context, s *setup, stopSpinning bool) (candidate, error) {
-	cfg := s.cfg
+func openPlanned(ctx context.Context, s *setup, cfg eyas.Config, stopSpinning bool) (candidate, error) {
 	if stopSpinning && len(cfg.Models) == 1 { // the runtime stops idle pools where models take turns
 		cfg.Models = map[string]eyas.ModelConfig{}
 		for key, m := range s.cfg.Models {

@@ -69,7 +69,7 @@ type Usage struct {
 	Above int64  `json:"above_bytes"` // resident after, less resident idle
 }
 
-// Time compares the run time of one model at one batch size, both candidates alternating in one process.
+// Time compares the run time of one model at one batch size, all candidates alternating in one process.
 type Time struct {
 	Model    string  `json:"model"`
 	Batch    int     `json:"batch"`
@@ -79,6 +79,9 @@ type Time struct {
 	Planned  Latency `json:"planned"`
 	RatioP50 float64 `json:"ratio_p50"` // planned / default, the median of the rounds' ratios
 	RatioP99 float64 `json:"ratio_p99"`
+	// Shared is the planned runtime with weights and arena in shared memory, RatioShared its p50 against Planned's.
+	Shared      Latency `json:"shared"`
+	RatioShared float64 `json:"ratio_shared"`
 }
 
 // Latency is of one candidate; each figure is the median of the rounds' figures.

@@ -54,13 +54,15 @@ func (r *Report) residentText(w io.Writer) {
 	for _, region := range r.Resident.Memory.Regions {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", region.Kind, mega(region.Planned), mega(region.Measured))
 	}
+	fmt.Fprintf(w, "fragmentation of the arena %.1f %%, at least %.1f %% as ONNX Runtime's default would have it\n",
+		100*r.Resident.Memory.Fragmentation, 100*r.Resident.Memory.BestFit)
 }
 
 func (r *Report) timeText(w io.Writer) {
 	if len(r.Time) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nrun time\tbatch\tdefault p50\tp99\tplanned p50\tp99\tratio p50\tp99\tin turns: default\tplanned\truns\n")
+	fmt.Fprintf(w, "\nrun time\tbatch\tdefault p50\tp99\tplanned p50\tp99\tratio p50\tp99\tshared / planned\tin turns: default\tplanned\truns\n")
 	for _, m := range r.Time {
 		turns := func(v float64) string {
 			if v == 0 {
@@ -68,10 +70,10 @@ func (r *Report) timeText(w io.Writer) {
 			}
 			return fmt.Sprintf("%.3f", v)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.2f ms\t%.2f\t%.2f\t%.2f\t%.3f\t%.3f\t%s\t%s\t%dx%d\n", m.Model, m.Batch, m.Default.P50, m.Default.P99,
-			m.Planned.P50, m.Planned.P99, m.RatioP50, m.RatioP99, turns(m.Default.Alternating), turns(m.Planned.Alternating), m.Rounds, m.Runs)
+		fmt.Fprintf(w, "%s\t%d\t%.2f ms\t%.2f\t%.2f\t%.2f\t%.3f\t%.3f\t%.3f\t%s\t%s\t%dx%d\n", m.Model, m.Batch, m.Default.P50, m.Default.P99,
+			m.Planned.P50, m.Planned.P99, m.RatioP50, m.RatioP99, m.RatioShared, turns(m.Default.Alternating), turns(m.Planned.Alternating), m.Rounds, m.Runs)
 	}
-	fmt.Fprintf(w, "in turns: the batches of a ladder one after the other, p50 against that of each alone. Outputs of both are bit-identical.\n")
+	fmt.Fprintf(w, "in turns: the batches of a ladder one after the other, p50 against that of each alone. Outputs of all are bit-identical.\nshared: weights and arena in shared memory, p50 against planned.\n")
 }
 
 func (r *Report) steadyText(w io.Writer, title string, all []Steady) {

@@ -23,12 +23,12 @@ func sample() *Report {
 		Resident: &Resident{
 			Default: Usage{Status{40e6, 8e6, 32e6, 0, 5e6}, Status{100e6, 63e6, 37e6, 0, 6e6}, 60e6},
 			Planned: Usage{Status{40e6, 8e6, 32e6, 0, 5e6}, Status{65e6, 28e6, 36e6, 1e6, 6e6}, 25e6}, Ratio: 25. / 60,
-			Memory: &memplan.Usage{Regions: []memplan.RegionUsage{{Kind: memplan.Arena, Planned: 12e6, Measured: 12e6}}},
+			Memory: &memplan.Usage{Regions: []memplan.RegionUsage{{Kind: memplan.Arena, Planned: 12e6, Measured: 12e6}}, Fragmentation: 0.001, BestFit: 0.15},
 		},
 		Time: []Time{
-			{"people", 1, 5, 40, Latency{10, 12, 1.01}, Latency{9.9, 11.5, 1.002}, 0.99, 0.96},
-			{"people", 2, 5, 40, Latency{19, 22, 1.02}, Latency{18.9, 21.5, 1.001}, 0.99, 0.97},
-			{"cars", 1, 5, 20, Latency{30, 31, 0}, Latency{30, 31, 0}, 1, 1},
+			{"people", 1, 5, 40, Latency{10, 12, 1.01}, Latency{9.9, 11.5, 1.002}, 0.99, 0.96, Latency{10, 11.6, 1.003}, 1.01},
+			{"people", 2, 5, 40, Latency{19, 22, 1.02}, Latency{18.9, 21.5, 1.001}, 0.99, 0.97, Latency{19, 21.6, 1.004}, 1.005},
+			{"cars", 1, 5, 20, Latency{30, 31, 0}, Latency{30, 31, 0}, 1, 1, Latency{30, 31, 0}, 1},
 		},
 		Steady: []Steady{
 			{Model: "people", Candidate: standard, Batch: 1, Runs: 300, Libc: &LibcCount{1879, 1879, 1880, false, 3, 0}, FaultsPerRun: 0.01, SlopeKiB: &incline, Resident: 70e6},

@@ -12,18 +12,25 @@ const (
 	mostRuns  = 5000 // bounds the samples that are kept
 )
 
-// duel is both candidates of one model at one batch size.
+// contestants are the candidates whose runs are timed against each other.
+var contestants = [...]string{standard, planned, shared}
+
+// times holds figures of each contestant.
+type times [len(contestants)][]float64
+
+// duel is all contestants of one model at one batch size.
 type duel struct {
 	batch   int
 	picture []byte
-	runners [2]runner // default, planned
+	runners [len(contestants)]runner
 	// steady and turns are the times of one round in milliseconds: the one batch size alone, and the ladder in turns.
-	steady, turns [2][]float64
-	p50, p99, alt [2][]float64 // one of each round; alt against p50
-	r50, r99      []float64    // planned against default
+	steady, turns times
+	p50, p99, alt times     // one of each round; alt against p50
+	r50, r99      []float64 // planned against default
+	shared        []float64 // p50 of shared against planned
 }
 
-// time lets both candidates run in turns, in this process, and compares their outputs.
+// time lets the contestants run in turns, in this process, and compares their outputs.
 func (q request) time(ctx context.Context, s *setup) (reply, error) {
 	duels, closeAll, err := s.duels(ctx, q.Model)
 	if err == nil {
@@ -39,7 +46,7 @@ func (q request) time(ctx context.Context, s *setup) (reply, error) {
 	return r, nil
 }
 
-// duels opens both candidates and makes their runners ready. What it returns to close is to be called, also after an
+// duels opens the contestants and makes their runners ready. What it returns to close is to be called, also after an
 // error.
 func (s *setup) duels(ctx context.Context, key string) (duels []*duel, closeAll func() error, err error) {
 	var open []func() error
@@ -57,7 +64,7 @@ func (s *setup) duels(ctx context.Context, key string) (duels []*duel, closeAll 
 		}
 		duels = append(duels, &duel{batch: batch, picture: data})
 	}
-	for i, name := range []string{standard, planned} {
+	for i, name := range contestants {
 		c, err := s.open(ctx, name, true)
 		if err != nil {
 			return nil, closeAll, err
@@ -116,8 +123,10 @@ func compareOutputs(ctx context.Context, duels []*duel, key string) error {
 		if err := d.run(ctx, &d.turns); err != nil {
 			return err
 		}
-		if err := same(key, d.batch, d.runners[0], d.runners[1]); err != nil {
-			return err
+		for _, r := range d.runners[1:] {
+			if err := same(key, d.batch, d.runners[0], r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -140,8 +149,8 @@ func (d *duel) begin(n int) {
 	}
 }
 
-// run runs both candidates once, with the picture put in anew, and appends how long each run took.
-func (d *duel) run(ctx context.Context, took *[2][]float64) error {
+// run runs each contestant once, with the picture put in anew, and appends how long each run took.
+func (d *duel) run(ctx context.Context, took *times) error {
 	for i, r := range d.runners {
 		if err := r.Fill(ctx, d.picture); err != nil {
 			return err
@@ -157,7 +166,7 @@ func (d *duel) run(ctx context.Context, took *[2][]float64) error {
 
 // end sums up a round.
 func (d *duel) end() {
-	var p50, p99 [2]float64
+	var p50, p99 [len(contestants)]float64
 	for i := range d.runners {
 		p50[i], p99[i] = percentile(d.steady[i], 0.5), percentile(d.steady[i], 0.99)
 		d.p50[i] = append(d.p50[i], p50[i])
@@ -168,6 +177,7 @@ func (d *duel) end() {
 	}
 	d.r50 = append(d.r50, ratio(p50[1], p50[0]))
 	d.r99 = append(d.r99, ratio(p99[1], p99[0]))
+	d.shared = append(d.shared, ratio(p50[2], p50[1]))
 }
 
 func (d *duel) result(key string) Time {
@@ -175,5 +185,6 @@ func (d *duel) result(key string) Time {
 	return Time{
 		Model: key, Batch: d.batch, Rounds: rounds, Runs: len(d.steady[0]),
 		Default: of(0), Planned: of(1), RatioP50: median(d.r50), RatioP99: median(d.r99),
+		Shared: of(2), RatioShared: median(d.shared),
 	}
 }
