@@ -1,11 +1,13 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 
+	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/memplan"
 	"github.com/eyas-edge/eyas/runtime/cache"
 	"github.com/eyas-edge/eyas/runtime/lane"
@@ -126,4 +128,5 @@ func (rt *Runtime) hashed() bool {
 	return true
 }
 
-func (rt *Runtime) threads() string { return strconv.Itoa(rt.cfg.Threads) }
+// threads returns the threads of a run, on which depends what it allocates.
+func (rt *Runtime) threads() string { return strconv.Itoa(cmp.Or(rt.cfg.Threads, machine.CPUs())) }

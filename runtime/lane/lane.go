@@ -95,6 +95,7 @@ func Together(needs ...Need) Need {
 // Record gets to know every model of the lane: it binds tensors for each batch size and runs it where no
 // saved plan says what a run allocates. Memory for these runs comes from the heap, for a moment.
 func (l *Lane) Record(ctx context.Context) error {
+	defer l.endWith(ctx)()
 	if err := l.mapBlocks(); err != nil {
 		return err
 	}
@@ -129,6 +130,7 @@ func (l *Lane) mapBlocks() error {
 // first frame finds everything in place. A saved plan that does not hold is made anew. shared takes shared memory
 // for the arena instead of private.
 func (l *Lane) Place(ctx context.Context, shared bool) error {
+	defer l.endWith(ctx)()
 	if err := l.takeArena(shared); err != nil {
 		return err
 	}
@@ -223,6 +225,9 @@ func (l *Lane) Tensors() [][]byte {
 	return used
 }
 
+// endWith lets ctx end the run that is under way. What it returns calls that off.
+func (l *Lane) endWith(ctx context.Context) func() bool { return context.AfterFunc(ctx, l.Abort) }
+
 // Abort makes the run that is under way return soon, and every later one fail.
 func (l *Lane) Abort() {
 	l.aborted.Store(true)
@@ -235,12 +240,33 @@ func (l *Lane) Abort() {
 
 // run runs a binding for the owner of turn.
 func (l *Lane) run(b *ort.Binding, name string) error {
-	l.setRunning(b)
+	if err := l.begin(b, name); err != nil {
+		return err
+	}
 	defer l.setRunning(nil)
+	return b.Run()
+}
+
+// record records a run in the arena, from the heap if there is none, for the owner of turn.
+func (l *Lane) record(b *ort.Binding, name string) (ort.Recording, error) {
+	if err := l.begin(b, name); err != nil {
+		return nil, err
+	}
+	defer l.setRunning(nil)
+	if l.arena == nil {
+		return b.Record()
+	}
+	return b.RecordIn(l.arena)
+}
+
+// begin makes b the binding that Abort ends; setRunning(nil) ends that.
+func (l *Lane) begin(b *ort.Binding, name string) error {
+	l.setRunning(b)
 	if l.aborted.Load() { // looked at after setRunning: Abort sees the one or the other
+		l.setRunning(nil)
 		return fmt.Errorf("model %s: %w", name, ort.ErrTerminated)
 	}
-	return b.Run()
+	return nil
 }
 
 func (l *Lane) setRunning(b *ort.Binding) {

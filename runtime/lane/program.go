@@ -269,7 +269,7 @@ func (p *Program) exec(ctx context.Context, b *bound) error {
 
 // retake records the run of what is bound, within the arena, which is idle meanwhile, and plans for it.
 func (p *Program) retake(ctx context.Context, b *bound) error {
-	r, err := b.binding.RecordIn(p.lane.arena)
+	r, err := p.lane.record(b.binding, p.model.Name)
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func (s *Set) record(ctx context.Context, b *bound) error {
 		if err := s.fill(picture, b.shape.Batch); err != nil {
 			return err
 		}
-		r, err := b.binding.Record()
+		r, err := s.program.lane.record(b.binding, s.program.model.Name)
 		s.program.recorded.Add(1)
 		if err == nil {
 			err = s.program.plans.add(ctx, b.shape, r)
