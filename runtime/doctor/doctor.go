@@ -5,13 +5,17 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/eyas-edge/eyas/camera/picture"
 	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/internal/places"
 	"github.com/eyas-edge/eyas/internal/tensor"
 	"github.com/eyas-edge/eyas/models/catalog"
 	"github.com/eyas-edge/eyas/models/onnx"
@@ -78,6 +82,7 @@ func Run(ctx context.Context, root, ortPath string) *Report {
 	r.system(root, gpu)
 	r.library(ortPath, gpu)
 	r.memory(root)
+	r.cache()
 	r.pictures()
 	r.tools(ctx)
 	r.models()
@@ -210,6 +215,29 @@ func (r *Report) memory(root string) {
 			"to keep weights from being swapped out raise it: ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit")
 	default:
 		r.add("locked memory", OK, mib(l.Soft)+" may be locked", "")
+	}
+}
+
+// cache says where optimised models and plans are kept. It makes nothing.
+func (r *Report) cache() {
+	const off = "without a cache every start optimises its models anew: "
+	dir, err := places.Here().Cache()
+	if err != nil {
+		r.add("cache", Warn, "no place for it", off+err.Error())
+		return
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.add("cache", OK, dir+", not made yet", "")
+	case err != nil:
+		r.add("cache", Warn, dir, off+err.Error())
+	case !info.IsDir():
+		r.add("cache", Warn, dir+" is not a folder", off+"remove it, or name another place with EYAS_HOME")
+	case info.Mode().Perm()&0o022 != 0:
+		r.add("cache", Warn, dir+" can be written by others", off+"empty it and chmod 700 it")
+	default:
+		r.add("cache", OK, dir, "")
 	}
 }
 

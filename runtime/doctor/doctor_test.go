@@ -39,7 +39,7 @@ func find(r *Report, name string) Finding {
 
 func TestCPUMachine(t *testing.T) {
 	r := Run(context.Background(), "/", testenv.Library(t))
-	for _, name := range []string{"system", "cpu", "onnxruntime", "ep cpu", "memory", "locked memory", "jpeg"} {
+	for _, name := range []string{"system", "cpu", "onnxruntime", "ep cpu", "memory", "locked memory", "cache", "jpeg"} {
 		if f := find(r, name); f.Status == "" || f.Found == "" {
 			t.Errorf("%s is not looked at: %+v", name, f)
 		}
@@ -90,5 +90,41 @@ func TestMissingLibraryIsAnError(t *testing.T) {
 	r := Run(context.Background(), "/", filepath.Join(t.TempDir(), "nothing"))
 	if f := find(r, "onnxruntime"); f.Status != Error || !strings.Contains(f.Do, "eyas pull onnxruntime:cpu") {
 		t.Errorf("got %+v", f)
+	}
+}
+
+// A cache that would not be used is said, with what to do.
+func TestCache(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("EYAS_HOME", home)
+	dir := filepath.Join(home, "cache")
+	find := func() Finding {
+		var r Report
+		r.cache()
+		return r.Findings[0]
+	}
+	if f := find(); f.Status != OK || !strings.Contains(f.Found, dir+", not made yet") {
+		t.Errorf("%+v", f)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f := find(); f.Status != Warn || !strings.Contains(f.Found, "not a folder") {
+		t.Errorf("%+v", f)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if f := find(); f.Status != OK || f.Found != dir {
+		t.Errorf("%+v", f)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if f := find(); f.Status != Warn || !strings.Contains(f.Found, "by others") || f.Do == "" {
+		t.Errorf("%+v", f)
 	}
 }
