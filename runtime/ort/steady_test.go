@@ -41,7 +41,9 @@ func TestSteadyState(t *testing.T) {
 		t.Error("other results")
 	}
 	counts.Runs += int64(runs)
-	counts.Arena += int64(runs * len(sch.Problem().Buffers))
+	requests := int64(len(sch.Problem().Buffers)) // of a run
+	counts.ArenaBytes += int64(runs) * (counts.ArenaBytes * requests / counts.Arena)
+	counts.Arena += int64(runs) * requests
 	if got := b.Counts(); got != counts {
 		t.Errorf("counts %+v, want %+v", got, counts)
 	}
