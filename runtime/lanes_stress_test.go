@@ -235,17 +235,19 @@ func (c *cancels) Err() error {
 // An Open that is called off, wherever it is, says so and leaves nothing behind.
 func TestOpenIsCalledOff(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		noCache bool
-	}{{"cold", true}, {"warm", false}} {
+		name  string
+		fresh bool // nothing is in the cache
+	}{{"first start", true}, {"warm", false}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("EYAS_HOME", t.TempDir())
 			cfg := twoModels(t, false)
-			cfg.NoCache = c.noCache
 			open(t, cfg).Close()
 			held := hold(t)
 			off := 0
 			for looks := int64(0); ; looks++ {
+				if c.fresh {
+					t.Setenv("EYAS_HOME", t.TempDir())
+				}
 				rt, err := eyas.Open(cancelAfter(looks), cfg)
 				if err == nil {
 					rt.Close()
