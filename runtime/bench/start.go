@@ -10,6 +10,7 @@ import (
 
 	eyas "github.com/eyas-edge/eyas/runtime"
 	"github.com/eyas-edge/eyas/runtime/cache"
+	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
@@ -93,6 +94,7 @@ func (s *setup) cachedSession(ctx context.Context, key string) opener {
 	return func(dir string) (func() error, error) {
 		m, o := s.models[key].ONNX, s.options(false)
 		o.OwnAllocator = true
+		o.Fixed = lane.Fixed(s.models[key], s.cfg.Batch)
 		c, err := cache.Open(dir)
 		if err != nil {
 			return nil, err
@@ -101,7 +103,7 @@ func (s *setup) cachedSession(ctx context.Context, key string) opener {
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		weights, _, err := c.Weights(ctx, cache.WeightsKey(s.lib, sum), cache.SaveWeights(s.lib, m, sum, o))
+		weights, _, err := c.Weights(ctx, cache.WeightsKey(s.lib, sum, cache.Dimensions(o.Fixed)...), cache.SaveWeights(s.lib, m, sum, o))
 		if err != nil {
 			return nil, errors.Join(fromEngine(err), c.Close())
 		}

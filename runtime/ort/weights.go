@@ -32,7 +32,7 @@ func (l *Library) SaveORT(out, path string, o Options) error {
 // spinTime is how long, in microseconds, a session's threads wait for work before they sleep. By default they
 // spin for as long as it takes to make most sessions, and after each run: with both cores of a small
 // machine in use that is time taken from the one thread that works. YOLO26n is made in 117 ms instead of 178 then, and runs
-// take as long as before, since no operator keeps the other threads waiting for 5 ms.
+// took as long as before in measurements: within one, work comes sooner than that.
 const spinTime = "5000"
 
 // OpenORT makes a session on the CPU of a model that SaveORT wrote. The session has its
