@@ -32,9 +32,10 @@ type savedRun struct {
 }
 
 // planKey names what a model's runs allocate: it depends on the model, the dimensions that are fixed
-// in it, the library, the processor and the threads.
+// in it, its input size, the library, the processor and the threads. Plans of a larger input would make the arena
+// larger than this one needs.
 func (m *Model) planKey() cache.Key {
-	facts := []string{"plan", string(m.hash[:]), cache.Engine(m.rt.library), m.rt.threads()}
+	facts := []string{"plan", string(m.hash[:]), cache.Engine(m.rt.library), m.rt.threads(), m.size()}
 	return cache.NewKey(append(facts, cache.Dimensions(m.fixed)...)...)
 }
 
@@ -42,10 +43,13 @@ func (m *Model) planKey() cache.Key {
 func (rt *Runtime) runKey() cache.Key {
 	facts := []string{"run", cache.Engine(rt.library), rt.threads(), rt.cfg.Placement}
 	for _, m := range rt.models {
-		facts = append(facts, string(m.hash[:]), strconv.Itoa(m.info.H), strconv.Itoa(m.info.W), fmt.Sprint(m.program.Ladder()))
+		facts = append(facts, string(m.hash[:]), m.size(), fmt.Sprint(m.program.Ladder()))
 	}
 	return cache.NewKey(facts...)
 }
+
+// size returns the model's input size, the largest that it is fed.
+func (m *Model) size() string { return fmt.Sprintf("%dx%d", m.info.H, m.info.W) }
 
 // recall returns what an earlier run has found out about the model's runs, nil if there was none. That is good for
 // the optimised model that it was made with: ONNX Runtime orders the operators otherwise each time.
