@@ -88,6 +88,13 @@ func TestTwoModelsAtOnce(t *testing.T) {
 					}
 				})
 			}
+			wg.Go(func() {
+				for range 8 {
+					if u := rt.Memory(); len(u.Regions) == 0 || u.Arena.Count == 0 {
+						t.Errorf("memory while it is used: %+v", u)
+					}
+				}
+			})
 			if got := streamed(); got != alone {
 				t.Errorf("a stream beside others gives\n%s\nand alone\n%s", got, alone)
 			}
@@ -160,6 +167,10 @@ func TestAbortDuringWork(t *testing.T) {
 	}
 	rt.Close()
 	rt.Close()
+	rt.Abort()
+	if u := rt.Memory(); len(u.Regions) > 0 {
+		t.Errorf("memory after Close: %+v", u)
+	}
 	held.same(t)
 }
 

@@ -163,9 +163,14 @@ func (m *meter) frame() {
 }
 
 // Memory says what the runtime takes, against what was planned. Requests for tensors are those since Open returned.
-// Means are over the frames that streams have yielded, and count what their sources and the program do as well.
+// Means are over the frames that streams have yielded, and count what their sources and the program do as well. Once the
+// runtime is being closed there are only the frames.
 func (rt *Runtime) Memory() memplan.Usage {
 	u := memplan.Usage{Frames: rt.meter.frames.Load()}
+	if rt.use() != nil {
+		return u // what would be looked at is freed
+	}
+	defer rt.users.Done()
 	now := readCosts(u.Frames) // before what is measured here adds to it
 	rt.measureRegions(&u)
 	for _, m := range rt.models {
