@@ -15,11 +15,11 @@ const (
 )
 
 // What ONNX Runtime 1.30 takes on the CPU beside the plan, and the Go heap, after 20 frames of a 640x480 source with
-// a warm cache: 5.4 to 9.0 and 15.2 to 18.3 MiB for one of seven asset models, 9.8 and 23.7 for two, 11.2 and 26.3
+// a warm cache: 6.0 to 10.4 and 10.2 to 12.6 MiB for one of seven asset models, 10.7 and 11.6 for two, 12.5 and 12.3
 // for three. docs/memory.md has the command.
 const (
 	cpuEngine, cpuEngineModel = 5 << 20, 4 << 20
-	goHeap, goHeapModel       = 12 << 20, 6 << 20
+	goHeap, goHeapModel       = 10 << 20, 1 << 20
 	cpuBasis                  = "allowance, measured on x86 with ONNX Runtime 1.30"
 )
 

@@ -62,7 +62,7 @@ func TestPlanTable(t *testing.T) {
 	small, large := tinyModel(t, "small", 64), tinyModel(t, "large", 128)
 	for name, args := range map[string][]string{
 		"fits":  estimated("--batch", "1,2,4", "--camera", "2x640x480:nv12@15", "--camera", "1x1920x1080:yuyv", "--slo", "100ms", small, large),
-		"short": estimated("--batch", "1,2,4", "--budget", "28.5MiB", "--headroom", "1MiB", small),
+		"short": estimated("--batch", "1,2,4", "--budget", "21.5MiB", "--headroom", "1MiB", small),
 		"cuda":  estimated("--ep", "cuda", small),
 	} {
 		t.Run(name, func(t *testing.T) {
