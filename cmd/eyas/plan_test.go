@@ -68,7 +68,7 @@ func TestPlanTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := call(t, args...)
 			if name == "short" {
-				o.want(t, exitMachine, "plan: 28.6 MiB")
+				o.want(t, exitMachine, "plan: 21.6 MiB")
 			} else {
 				o.want(t, 0)
 			}
