@@ -117,10 +117,9 @@ func (rt *Runtime) saveUse() {
 	if !rt.hashed() || rt.cold {
 		return
 	}
-	if err := rt.keep(rt.runKey(), savedRun{savedVersion, rt.engineBytes(), goBytes()}); err != nil && !rt.cacheTold {
-		rt.cacheTold = true
-		rt.warn("", "", err.Error())
-	}
+	// Where it cannot be kept the next start measures for itself: not worth a warning at the end of every run from a
+	// cache that was filled for it and is read-only.
+	_ = rt.keep(rt.runKey(), savedRun{savedVersion, rt.engineBytes(), goBytes()})
 }
 
 func (rt *Runtime) hashed() bool {
