@@ -111,6 +111,20 @@ func FuzzParseHuge(f *testing.F) {
 	})
 }
 
+// Where the kernel cannot fill in pages they are touched, and keep what is in them.
+func TestTouchedPages(t *testing.T) {
+	x, err := NewSharedTensor("x", tensor.Uint8, 5*os.Getpagesize()+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer FreeTensor(x)
+	x.Data[0] = 7
+	touch(x.Data)
+	if n := present(t, x.Data); n != int64(len(x.Data)) || x.Data[0] != 7 {
+		t.Errorf("%d of %d bytes are present, the first is %d", n, len(x.Data), x.Data[0])
+	}
+}
+
 // What is shared counts as shared memory of the process, is there from the start, and works
 // as what is private does.
 func TestSharedMemory(t *testing.T) {
@@ -123,6 +137,13 @@ func TestSharedMemory(t *testing.T) {
 	x, err := NewSharedTensor("x", tensor.Uint8, 1, size)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := present(t, x.Data); n != 0 {
+		t.Errorf("%d bytes of a tensor that nobody has touched are present", n)
+	}
+	t.Logf("lock the tensor: %v", LockTensor(x))
+	if n := present(t, x.Data); n != size {
+		t.Errorf("%d of %d bytes are present", n, size)
 	}
 	w, err := ReadSharedWeights(bytes.NewReader(x.Data), size, nil)
 	if err != nil {
@@ -140,7 +161,6 @@ func TestSharedMemory(t *testing.T) {
 	if got := shared() - before; got < 3*size {
 		t.Errorf("%d bytes of shared memory, want %d", got, 3*size)
 	}
-	t.Logf("lock the tensor: %v", LockTensor(x))
 	if err := errors.Join(FreeTensor(x), FreeTensor(x), w.Close(), a.Close()); err != nil {
 		t.Error(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -19,17 +21,9 @@ func NewTensor(name string, t tensor.Type, shape ...int) (*tensor.Tensor, error)
 }
 
 // NewSharedTensor is NewTensor in shared memory, the process's RssShmem instead of its
-// RssAnon, with all pages filled in. It is not locked: arenas and weights come first where locked
-// memory is scarce. LockTensor does that.
+// RssAnon. LockTensor fills in its pages; arenas and weights come first where locked memory is scarce.
 func NewSharedTensor(name string, t tensor.Type, shape ...int) (*tensor.Tensor, error) {
-	x, err := mapTensor(name, t, shape, unix.MAP_SHARED)
-	if err != nil {
-		return nil, err
-	}
-	if err := populate(x.Data); err != nil {
-		return nil, errors.Join(fmt.Errorf("tensor %s: fill %d bytes: %w", name, len(x.Data), err), FreeTensor(x))
-	}
-	return x, nil
+	return mapTensor(name, t, shape, unix.MAP_SHARED)
 }
 
 func mapTensor(name string, t tensor.Type, shape []int, kind int) (*tensor.Tensor, error) {
@@ -46,11 +40,15 @@ func mapTensor(name string, t tensor.Type, shape []int, kind int) (*tensor.Tenso
 	return &tensor.Tensor{Name: name, Type: t, Shape: append([]int(nil), shape...), Data: data[:size]}, nil
 }
 
-// LockTensor keeps a tensor made by NewTensor or NewSharedTensor from being swapped out. The
-// error says why that is not allowed: mostly the limit on locked memory.
+// LockTensor fills in all pages of a tensor made by NewTensor or NewSharedTensor and keeps them from being swapped
+// out. The error says why the one or the other was not possible: mostly the limit on locked memory, and the pages
+// are there all the same.
 func LockTensor(t *tensor.Tensor) error {
 	if len(t.Data) == 0 {
 		return nil
+	}
+	if err := populate(t.Data); err != nil {
+		return fmt.Errorf("tensor %s: fill %d bytes: %w", t.Name, len(t.Data), err)
 	}
 	return unix.Mlock(t.Data)
 }
@@ -64,10 +62,15 @@ func populate(data []byte) error {
 	if !errors.Is(err, unix.EINVAL) {
 		return err
 	}
-	for i := 0; i < len(data); i += os.Getpagesize() { // a kernel before 5.14
-		data[i] = 0
-	}
+	touch(data) // a kernel before 5.14
 	return nil
+}
+
+// touch writes to every page of a mapping and leaves what is in it.
+func touch(data []byte) {
+	for i := 0; i < len(data); i += os.Getpagesize() {
+		atomic.AddUint32((*uint32)(unsafe.Pointer(&data[i])), 0)
+	}
 }
 
 // FreeTensor unmaps a tensor made by NewTensor or NewSharedTensor, which no binding may use any more.
