@@ -91,22 +91,23 @@ func (rt *Runtime) planEstimated(ctx context.Context, slo time.Duration, o PlanO
 // or not the plan that they lead to will fit. Weights and tensors are known by then, arenas are estimated where no
 // earlier run tells; engine and Go heap do not count yet.
 func (rt *Runtime) precheck(ctx context.Context) error {
-	known := true
-	for _, m := range rt.models {
-		known = known && m.program.Known()
-	}
 	cpu, _, err := rt.estimateCPU("")
-	if known || err != nil || rt.ep != ort.EPCPU {
-		return nil
+	if err != nil || !slices.ContainsFunc(rt.models, func(m *Model) bool { return !m.program.Known() }) {
+		return err // without a run nothing large is taken before the whole plan is checked
 	}
-	f := &forecast{rt: rt, capacity: rt.capacity()}
-	for _, m := range rt.models {
-		runs, err := m.estimate(ctx, cpu)
-		if err != nil {
-			return ctx.Err() // the runs will tell
+	f := rt.recorded(0, nil)
+	for i, m := range rt.models {
+		if m.program.Known() {
+			continue
 		}
-		runs.weights = m.weightBytes()
-		f.models = append(f.models, *runs)
+		runs, err := m.estimate(ctx, cpu)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil { // else the runs will tell what the arena takes
+			runs.weights = f.models[i].weights
+			f.models[i] = *runs
+		}
 	}
 	_, err = f.document()
 	return err
@@ -131,16 +132,7 @@ const planNodes = 50_000
 // estimate returns what the model's runs are expected to need, for each batch size of the ladder.
 func (m *Model) estimate(ctx context.Context, cpu estimate.CPU) (*modelRuns, error) {
 	runs := &modelRuns{}
-	ladder := []int{m.info.Batch(1)}
-	if asked := m.rt.cfg.Batch; len(asked) > 0 {
-		ladder = nil
-		for _, n := range asked {
-			ladder = append(ladder, m.info.Batch(n))
-		}
-		slices.Sort(ladder)
-		ladder = slices.Compact(ladder)
-	}
-	for _, n := range ladder {
+	for _, n := range lane.Batches(m.info, m.rt.cfg.Batch) {
 		e, err := estimate.Of(m.info.ONNX, m.info.InputShapes(n, m.info.H, m.info.W), cpu)
 		if err != nil && len(runs.ladder) > 0 {
 			runs.notes = append(runs.notes, fmt.Sprintf("does not take %d pictures at once: batches end at %d", n, runs.ladder[len(runs.ladder)-1]))

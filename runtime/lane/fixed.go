@@ -6,8 +6,9 @@ import (
 	"github.com/eyas-edge/eyas/models"
 )
 
-// batches returns the batch sizes of a model, ascending, where those of asked are wanted.
-func batches(m *models.Model, asked []int) []int {
+// Batches returns the batch sizes of a model, ascending, where those of asked are wanted: the one that it fixes, or
+// one picture where nothing is asked.
+func Batches(m *models.Model, asked []int) []int {
 	var ladder []int
 	for _, n := range asked {
 		ladder = append(ladder, m.Batch(n))
@@ -25,7 +26,7 @@ func batches(m *models.Model, asked []int) []int {
 // for something else, too, and an axis without a name stay open.
 func Fixed(m *models.Model, ladder []int) map[string]int {
 	const open = -1
-	sizes := batches(m, ladder)
+	sizes := Batches(m, ladder)
 	shapes := m.InputShapes(sizes[0], m.H, m.W)
 	fixed := map[string]int{}
 	for i, in := range m.ONNX.Graph.Inputs {

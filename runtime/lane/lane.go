@@ -156,8 +156,7 @@ func (l *Lane) Place(ctx context.Context, shared bool) error {
 	}
 }
 
-// lockTensors makes the pages of the tensors present and keeps them so, where that is allowed; elsewhere the
-// runs of verify touch them.
+// lockTensors makes the pages of the tensors present, and keeps them so where that is allowed.
 func (l *Lane) lockTensors() {
 	for _, used := range l.Tensors() {
 		_ = ort.LockTensor(&tensor.Tensor{Data: used})
@@ -195,7 +194,7 @@ func (l *Lane) dropArena() error {
 func (l *Lane) Decisive() (memplan.Problem, memplan.Solution, bool) {
 	var top *plan
 	for _, p := range l.programs {
-		if t := p.plans.highest(math.MaxInt); top == nil || t != nil && t.solution.Height > top.solution.Height {
+		if t := p.plans.highest(p.Largest()); top == nil || t != nil && t.solution.Height > top.solution.Height {
 			top = t
 		}
 	}

@@ -42,7 +42,7 @@ func (l *Lane) Add(m *models.Model, s *ort.Session, ladder []int, saved *Saved) 
 	p := &Program{lane: l, model: m, session: s, inferred: true, bound: map[*bound]struct{}{}, sizes: map[int]int{}}
 	l.programs = append(l.programs, p)
 	p.plans = newPlans(l.options.Check, saved)
-	p.ladder = batches(m, ladder)
+	p.ladder = Batches(m, ladder)
 	var err error
 	if p.decoder, err = decode.New(m.Head); err != nil {
 		return nil, err
@@ -137,15 +137,18 @@ func (p *Program) warn(text string) {
 // learn gets to know what a run of n pictures allocates, from the saved plan or by running.
 func (p *Program) learn(ctx context.Context, n int) error {
 	s := p.sets[0]
-	if err := s.fill(greyPicture, n); err != nil {
-		return err
+	if err := s.choose(p.model.H, p.model.W); err != nil {
+		return fmt.Errorf("model %s: %w", p.model.Name, err)
 	}
 	b, err := s.now.at(n)
 	if err != nil {
 		return err
 	}
 	if plan, _ := p.plans.get(b.shape); p.planned() && plan != nil {
-		return nil
+		return nil // no page of the tensors is touched: whether there is memory for them is checked after this
+	}
+	if err := s.fill(greyPicture, n); err != nil {
+		return err
 	}
 	p.lane.turn.Lock()
 	defer p.lane.turn.Unlock()

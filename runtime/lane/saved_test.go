@@ -1,0 +1,78 @@
+package lane
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/internal/testenv"
+	"github.com/eyas-edge/eyas/models"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// Plans for larger batches than this start has decide nothing, and are kept for a start that has them.
+func TestSavedPlansOfLargerBatches(t *testing.T) {
+	const name = "yolox_nano_dynbatch"
+	_, list := programs(t, Options{}, []int{1, 2}, models.Size{}, name)
+	saved, err := list[0].Saved(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, list := programsFrom(t, Options{}, []int{1}, models.Size{}, saved, name)
+	_, decisive, ok := l.Decisive()
+	if !ok || decisive.Height != l.Arena().Slots() {
+		t.Errorf("an arena of %d bytes owes its size to a plan of %d", l.Arena().Slots(), decisive.Height)
+	}
+	if again, err := list[0].Saved(t.Context()); err != nil || len(again.Plans) != len(saved.Plans) {
+		t.Errorf("%d plans are kept of %d: %v", len(again.Plans), len(saved.Plans), err)
+	}
+}
+
+// With a saved plan nothing large is taken before Place: whether there is memory for it is checked in between.
+func TestRecordWithSavedPlansTouchesNoTensor(t *testing.T) {
+	const name = "yolox_nano_person_192"
+	_, list := programs(t, Options{}, nil, models.Size{}, name)
+	saved, err := list[0].Saved(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := ort.Load(testenv.Library(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.Load(filepath.Join(testenv.Assets(t), "models", name+".onnx"), models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := library.OpenFile(m.Path, ort.Options{Threads: 1, OwnAllocator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(Options{})
+	defer l.Close()
+	if _, err := l.Add(m, session, nil, saved); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Record(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tensors := func() (there, all int64) {
+		for _, data := range l.Tensors() {
+			n, err := machine.Present(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there, all = there+n, all+int64(len(data))
+		}
+		return there, all
+	}
+	if there, all := tensors(); there != 0 || all == 0 {
+		t.Errorf("%d of %d bytes of tensors are in memory before Place", there, all)
+	}
+	if err := l.Place(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if there, all := tensors(); there != all {
+		t.Errorf("%d of %d bytes of tensors are in memory after Place", there, all)
+	}
+}
