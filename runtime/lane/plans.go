@@ -125,12 +125,16 @@ func (ps *plans) add(ctx context.Context, s Shape, r ort.Recording) error {
 	return nil
 }
 
+// solve plans for all recordings. A search that ctx has ended is an error: its plan may be far from the lowest, and
+// would be kept for the next start.
 func (p *plan) solve(ctx context.Context, check bool) (err error) {
 	if p.schedule, err = ort.NewSchedule(check, p.recordings...); err != nil {
 		return err
 	}
-	p.solution, err = memplan.Solve(ctx, p.schedule.Problem(), memplan.MaxNodes(maxNodes))
-	return err
+	if p.solution, err = memplan.Solve(ctx, p.schedule.Problem(), memplan.MaxNodes(maxNodes)); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // place tells the plans how large the arena is.

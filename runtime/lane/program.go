@@ -246,8 +246,8 @@ func (p *Program) exec(ctx context.Context, b *bound) error {
 	}
 	before := b.counts
 	b.counts = b.binding.Counts()
-	if b.plan == nil {
-		return nil
+	if b.plan == nil || !b.plan.placed {
+		return nil // it came from the heap, as another recorded run would find
 	}
 	if b.counts.Mismatches == before.Mismatches && b.counts.Heap == before.Heap {
 		if b.plan.recalled {

@@ -1,6 +1,8 @@
 package lane
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -74,5 +76,41 @@ func TestRecordWithSavedPlansTouchesNoTensor(t *testing.T) {
 	}
 	if there, all := tensors(); there != all {
 		t.Errorf("%d of %d bytes of tensors are in memory after Place", there, all)
+	}
+}
+
+// A search that was called off leaves no plan behind.
+func TestNoPlanOfACancelledSearch(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ps := newPlans(false, nil)
+	shape := Shape{H: 8, W: 8, Batch: 1}
+	r := ort.Recording{{Request: 0, Bytes: 64}, {Request: 0, Free: true, Bytes: 64}}
+	if err := ps.add(ctx, shape, r); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was cancelled", err)
+	}
+	if p, _ := ps.get(shape); p != nil {
+		t.Errorf("a plan was kept: %+v", p)
+	}
+	if err := ps.add(t.Context(), shape, r); err != nil {
+		t.Error(err)
+	}
+}
+
+// Runs whose plan does not fit the arena come from the heap; they are not recorded again for that.
+func TestPlansThatDoNotFitAreNotRecordedAgain(t *testing.T) {
+	_, list := programs(t, Options{}, nil, models.Size{}, "yolox_nano_person_192")
+	p := list[0]
+	p.plans.place(64) // an arena that holds none of them
+	recorded, before := p.Recordings(), p.Counts()
+	s := take(t, p, picture(t, 192, 192))
+	defer s.Put()
+	for range 2 {
+		if err := s.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := p.Counts().Minus(before); c.Heap == 0 || c.Runs != 2 || p.Recordings() != recorded {
+		t.Errorf("%d requests from the heap in %d runs, %d of them recorded", c.Heap, c.Runs, p.Recordings()-recorded)
 	}
 }
