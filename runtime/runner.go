@@ -42,8 +42,13 @@ func (r *Runner) Run() error { return r.set.Run(context.Background()) }
 // Outputs returns what the last Run gave. The next run of any model overwrites it.
 func (r *Runner) Outputs() []*tensor.Tensor { return r.set.Outputs() }
 
-// Close gives the input buffer back. It is to be called once, before the runtime is closed.
+// Close gives the input buffer back. Closing the runtime waits for it. A second Close does nothing; any other
+// method may not be called any more.
 func (r *Runner) Close() {
+	if r.set == nil {
+		return
+	}
 	r.set.Put()
+	r.set = nil
 	r.model.rt.users.Done()
 }
