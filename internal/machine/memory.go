@@ -2,6 +2,7 @@ package machine
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -12,7 +13,7 @@ type Memory struct {
 	Total     uint64 // of the machine
 	Available uint64 // that can be had without swapping, of the machine
 	Limit     uint64 // the smallest limit of the control groups, 0 if there is none
-	Used      uint64 // of the group with that limit
+	Used      uint64 // of the group with that limit, without the cache of files, which the kernel drops when it is short
 }
 
 // Usable returns the bytes that this process may hope for: what is available on the
@@ -46,9 +47,27 @@ func ReadMemory(root string) Memory {
 		if m.Limit == 0 || n < m.Limit {
 			m.Limit = n
 			m.Used, _ = number(fs.line(dir + used))
+			m.Used -= min(m.Used, fileCache(fs.text(dir+"/memory.stat"), v2))
 		}
 	})
 	return m
+}
+
+// fileCache returns the bytes of files that a control group's memory.stat says are cached. They count as used, and a
+// group that has read a clip or written results is full of them.
+func fileCache(stat string, v2 bool) uint64 {
+	keys := []string{"total_active_file", "total_inactive_file"} // with the groups below, as usage is
+	if v2 {
+		keys = []string{"active_file", "inactive_file"}
+	}
+	var sum uint64
+	for line := range strings.Lines(stat) {
+		if key, value, ok := strings.Cut(line, " "); ok && slices.Contains(keys, key) {
+			n, _ := number(strings.TrimSpace(value))
+			sum += min(n, math.MaxUint64/4)
+		}
+	}
+	return sum
 }
 
 // kilobytes parses "123 kB" into bytes, 0 if it is something else.
