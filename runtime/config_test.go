@@ -199,7 +199,7 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("%s is written as %q, which reads as %d, %v", text, want, back, err)
 		}
 	}
-	for _, text := range []string{"", "MiB", "-1", "1e30GiB", "NaN", "Inf", "0%", "101%", "12 parsecs"} {
+	for _, text := range []string{"", "MiB", "-1", "1e30GiB", "NaN", "Inf", "0%", "101%", "0.004%", "1e-9%", "0.9", "0.0001KiB", "12 parsecs"} {
 		if got, err := ParseSize(text); err == nil {
 			t.Errorf("%q is taken as %d", text, got)
 		}

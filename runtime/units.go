@@ -36,7 +36,10 @@ func ParseSize(s string) (Size, error) {
 		if !ok || v == 0 || v > 100 {
 			return 0, bad
 		}
-		return Percent(v), nil
+		if p := Percent(v); p != 0 {
+			return p, nil
+		}
+		return 0, fmt.Errorf("size %q is too small: the least share is 0.01%%", s) // 0 stands for the default
 	}
 	for _, u := range sizeUnits {
 		t, ok := strings.CutSuffix(s, u.suffix)
@@ -47,7 +50,10 @@ func ParseSize(s string) (Size, error) {
 		if !ok || v*u.bytes >= 1<<62 {
 			return 0, bad
 		}
-		return Size(v * u.bytes), nil
+		if size := Size(v * u.bytes); size > 0 || v == 0 {
+			return size, nil
+		}
+		return 0, fmt.Errorf("size %q is less than a byte", s)
 	}
 	return 0, bad
 }
