@@ -50,7 +50,7 @@ func (n *node) foldable() bool {
 func (n *node) idle() bool {
 	switch n.op {
 	case "Identity", "Dropout":
-		return n.in[0] != nil && (len(n.out) < 2 || len(n.out[1].to) == 0)
+		return n.in[0] != nil && !slices.ContainsFunc(n.out[1:], (*value).needed)
 	case "Cast":
 		return n.in[0] != nil && n.in[0].typ == n.out[0].typ
 	}

@@ -182,6 +182,9 @@ func (g *graph) products() {
 			}
 		}
 		for i, v := range n.in {
+			if v == nil {
+				continue
+			}
 			if t := v.from; t != nil && t.op == "Transpose" && t.src != nil && v.only() == n && swapsLast(t.src.Ints("perm")) {
 				n.op = contrib + "FusedMatMul"
 				t.remove()

@@ -264,18 +264,20 @@ func (n *node) input(i int) *value {
 	return nil
 }
 
-// prune removes nodes whose outputs nobody takes.
+// needed says whether anybody takes v.
+func (v *value) needed() bool { return v != nil && (v.output || len(v.to) > 0) }
+
+// prune removes nodes whose outputs nobody takes. Backwards one pass does for a graph in the order of its file; only
+// nodes that were added behind it take more.
 func (g *graph) prune() {
-	for {
-		g.link()
-		removed := false
-		for _, n := range g.nodes {
-			if !n.dead && !slices.ContainsFunc(n.out, func(v *value) bool { return v != nil && (v.output || len(v.to) > 0) }) {
-				n.dead, removed = true, true
+	g.link()
+	for removed := true; removed; {
+		removed = false
+		for _, n := range slices.Backward(g.nodes) {
+			if !n.dead && !slices.ContainsFunc(n.out, (*value).needed) {
+				n.remove()
+				removed = true
 			}
-		}
-		if !removed {
-			return
 		}
 	}
 }

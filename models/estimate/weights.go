@@ -32,7 +32,7 @@ func (g *graph) weights(cpu CPU) (file, prepacked int64) {
 // stored returns the bytes of a constant that is input i of the node. Filters and biases of blocked
 // convolutions have their channels padded to whole blocks.
 func (n *node) stored(i int, v *value, cpu CPU) int64 {
-	if n.op != blocked+"Conv" || i > 2 {
+	if n.op != blocked+"Conv" || i > 2 || len(v.shape) == 0 || i == 1 && len(v.shape) < 2 {
 		return max(v.size(), 0)
 	}
 	padded := slices.Clone(v.shape)
