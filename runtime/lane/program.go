@@ -160,14 +160,13 @@ func (p *Program) learn(ctx context.Context, n int) error {
 }
 
 // verify runs every batch size from the arena, and touches the tensors of all sets. It returns false if a
-// saved plan did not hold, and was made anew.
+// saved plan did not hold, and was made anew: its run is not charged, since the plan of another may need all the
+// memory of a run beside the arena.
 func (p *Program) verify(ctx context.Context) (held bool, err error) {
-	held = true
-	for b := range p.bound {
-		if err := p.limit(b.binding); err != nil {
-			return false, err
-		}
+	if err := p.charge(nil); err != nil {
+		return false, err
 	}
+	held = true
 	for _, n := range p.ladder {
 		for _, s := range p.sets {
 			if ctx.Err() != nil {
@@ -189,7 +188,20 @@ func (p *Program) verify(ctx context.Context) (held bool, err error) {
 			held = held && ok
 		}
 	}
-	return held, nil
+	return held, p.charge(p.quota)
+}
+
+// charge charges what the bindings that are there take beside the arena to q, nil for nobody.
+func (p *Program) charge(q *ort.Quota) error {
+	if !p.planned() {
+		return nil
+	}
+	for b := range p.bound {
+		if err := b.binding.Limit(q); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Probe says whether the model runs at another input size of h x w pixels. It is to be called between
@@ -304,7 +316,7 @@ func (p *Program) replay(b *bound) error {
 	return nil
 }
 
-// limit charges what a binding takes beside the arena to the model's quota.
+// limit charges what a new binding takes beside the arena to the model's quota.
 func (p *Program) limit(b *ort.Binding) error {
 	if p.quota == nil || !p.planned() {
 		return nil

@@ -114,3 +114,53 @@ func TestPlansThatDoNotFitAreNotRecordedAgain(t *testing.T) {
 		t.Errorf("%d requests from the heap in %d runs, %d of them recorded", c.Heap, c.Runs, p.Recordings()-recorded)
 	}
 }
+
+// A saved plan that holds nothing of a run is made anew though the run may take next to nothing beside it; later runs
+// are charged.
+func TestSavedPlanOfOtherRunsWithinAQuota(t *testing.T) {
+	const name = "yolox_nano_person_192"
+	library, err := ort.Load(testenv.Library(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.Load(filepath.Join(testenv.Assets(t), "models", name+".onnx"), models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := library.OpenFile(m.Path, ort.Options{Threads: 1, OwnAllocator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &plan{recordings: []ort.Recording{{{Request: 0, Bytes: 64}, {Request: 0, Free: true, Bytes: 64}}}}
+	if err := other.solve(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	l := New(Options{})
+	defer l.Close()
+	p, err := l.Add(m, session, nil, &Saved{Plans: []SavedPlan{{Shape{m.H, m.W, 1}, other.recordings, other.solution}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Record(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	q := ort.NewQuota(1000)
+	defer q.Close()
+	p.Limit(q)
+	if err := l.Place(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	before := p.Counts()
+	s := take(t, p, picture(t, 192, 192))
+	defer s.Put()
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c := p.Counts().Minus(before); c.Heap+c.Spill+c.Mismatches != 0 || c.Arena == 0 {
+		t.Errorf("%+v", c)
+	}
+	p.plans.place(64)
+	if err := s.Run(t.Context()); !errors.Is(err, ort.ErrQuota) {
+		t.Errorf("a run without a place: %v, want %v", err, ort.ErrQuota)
+	}
+}
