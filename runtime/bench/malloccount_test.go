@@ -52,8 +52,9 @@ func TestAllocationsAreCounted(t *testing.T) {
 	}
 	a0, f0 := count(0, 0)
 	a, f := count(1000, 100)
-	if a-a0 != 5000 || f-f0 != 3900 { // malloc, calloc, realloc, posix_memalign, aligned_alloc
-		t.Errorf("%d allocations and %d frees, want 5000 and 3900", a-a0, f-f0)
+	// malloc, calloc, realloc, posix_memalign, aligned_alloc; what is not freed is what the program keeps.
+	if a-a0 != 5000 || f-f0 != 4900 {
+		t.Errorf("%d allocations and %d frees, want 5000 and 4900", a-a0, f-f0)
 	}
 }
 

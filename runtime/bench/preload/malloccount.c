@@ -1,7 +1,7 @@
 /*
  * Counts what a process asks of the C library's allocator, for `eyas bench`: preloaded (LD_PRELOAD), it stands
  * before malloc and its relatives, counts, and passes on. The counts lie in the file that EYAS_MALLOC_COUNTS
- * names, two 64-bit numbers in the machine's own order: allocations (a realloc is one), then frees. The process that is measured
+ * names, two 64-bit numbers in the machine's own order: allocations, then frees; a realloc is one of each. The process that is measured
  * maps the same file, so that reading them allocates nothing and needs no call.
  *
  * glibc only: its own names for the functions need no dlsym, which allocates itself.
@@ -52,7 +52,10 @@ void *calloc(size_t n, size_t size) {
 }
 
 void *realloc(void *p, size_t n) {
-	count(&counts->allocations);
+	if (p)
+		count(&counts->frees);
+	if (!p || n) /* glibc frees at a size of 0 */
+		count(&counts->allocations);
 	return __libc_realloc(p, n);
 }
 
