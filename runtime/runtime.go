@@ -62,6 +62,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err = rt.open(ctx); err == nil {
 		err = rt.settle(ctx)
 	}
+	if err == nil {
+		err = ctx.Err() // which may have reached the lane after its last run: it is of no use then
+	}
 	if err != nil {
 		rt.Close()
 		return nil, err
