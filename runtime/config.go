@@ -80,7 +80,8 @@ type Config struct {
 	Pictures bool `yaml:"-"`
 	// Logger takes warnings and progress. It defaults to none.
 	Logger *slog.Logger `yaml:"-"`
-	// OnEvent, if set, is called for each event, one at a time.
+	// OnEvent, if set, is called for each event, one at a time. The run that an event is about may not have ended: it
+	// must not call the Runtime or wait for who does.
 	OnEvent func(Event) `yaml:"-"`
 }
 
