@@ -13,6 +13,7 @@ import (
 
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/internal/testenv"
+	"github.com/eyas-edge/eyas/memplan"
 	"github.com/eyas-edge/eyas/models"
 	"github.com/eyas-edge/eyas/models/decode"
 	"github.com/eyas-edge/eyas/runtime/ort"
@@ -274,6 +275,9 @@ func TestSavedPlans(t *testing.T) {
 		{"overlapping offsets", func(s *SavedPlan) { clear(s.Solution.Offsets) }, false},
 		{"too few offsets", func(s *SavedPlan) { s.Solution.Offsets = s.Solution.Offsets[1:] }, false},
 		{"no recording", func(s *SavedPlan) { s.Recordings = nil }, false},
+		{"an empty recording", func(s *SavedPlan) {
+			s.Recordings, s.Solution = []ort.Recording{{}}, memplan.Solution{Proven: true}
+		}, false},
 		{"sizes of zero", func(s *SavedPlan) { s.Recordings[0][0].Bytes = 0 }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

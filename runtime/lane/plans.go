@@ -72,8 +72,8 @@ func newPlans(check bool, saved *Saved) *plans {
 		if err != nil || len(ps.byShape) == maxShapes || len(s.Recordings) > maxRecordings {
 			continue // it is recorded anew
 		}
-		if memplan.Validate(schedule.Problem(), s.Solution) != nil {
-			continue
+		if s.Solution.Height == 0 || memplan.Validate(schedule.Problem(), s.Solution) != nil {
+			continue // a plan of nothing has no run that could leave it
 		}
 		ps.byShape[s.Shape] = &plan{recordings: s.Recordings, schedule: schedule, solution: s.Solution, recalled: true}
 	}
@@ -150,12 +150,13 @@ func (ps *plans) place(room int64) {
 }
 
 // leave notes that a run has left its plan, and says whether it is to be recorded again. After maxRecordings
-// times the shape is left to the spill block.
+// times the shape is left to the spill block. Recordings of an earlier run that does not hold do not count.
 func (ps *plans) leave(s Shape) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.left[s]++
-	return ps.left[s] <= maxRecordings && len(ps.byShape[s].recordings) < maxRecordings
+	p := ps.byShape[s]
+	return ps.left[s] <= maxRecordings && (p.recalled || len(p.recordings) < maxRecordings)
 }
 
 // confirm notes that a run has kept to the plan of a shape.
@@ -170,16 +171,23 @@ func (ps *plans) confirm(s Shape) {
 }
 
 // need returns the arena's bytes for batches up to n. Outputs that the library allocates stay in the spill
-// block until their binding runs again, one of each input buffer; as much again keeps pieces large enough.
+// block until their binding runs again, one of each input buffer, and bindings of maxVariants input sizes are kept; as
+// much again keeps pieces large enough.
 func (ps *plans) need(n int) (slots, spill int64) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
+	spills := map[int][]int64{} // by batch size
 	for s, p := range ps.byShape {
-		if s.Batch > n {
-			continue
+		if s.Batch <= n {
+			slots = max(slots, p.solution.Height)
+			spills[s.Batch] = append(spills[s.Batch], p.schedule.Spill())
 		}
-		slots = max(slots, p.solution.Height)
-		spill += 2 * Inputs * p.schedule.Spill()
+	}
+	for _, list := range spills {
+		slices.Sort(list)
+		for _, bytes := range list[max(len(list)-maxVariants, 0):] {
+			spill += 2 * Inputs * bytes
+		}
 	}
 	if len(ps.byShape) > 0 {
 		spill = max(spill, minSpill)

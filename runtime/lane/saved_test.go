@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/eyas-edge/eyas/internal/machine"
@@ -131,7 +132,8 @@ func TestSavedPlanOfOtherRunsWithinAQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &plan{recordings: []ort.Recording{{{Request: 0, Bytes: 64}, {Request: 0, Free: true, Bytes: 64}}}}
+	r := ort.Recording{{Request: 0, Bytes: 64}, {Request: 0, Free: true, Bytes: 64}}
+	other := &plan{recordings: slices.Repeat([]ort.Recording{r}, maxRecordings)}
 	if err := other.solve(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -162,5 +164,24 @@ func TestSavedPlanOfOtherRunsWithinAQuota(t *testing.T) {
 	p.plans.place(64)
 	if err := s.Run(t.Context()); !errors.Is(err, ort.ErrQuota) {
 		t.Errorf("a run without a place: %v, want %v", err, ort.ErrQuota)
+	}
+}
+
+// However many input sizes were met, the spill block holds the outputs of those whose bindings are kept.
+func TestSpillOfManySizes(t *testing.T) {
+	ps := newPlans(false, nil)
+	const bytes = 1 << 20
+	var one int64
+	for i := range maxShapes {
+		r := ort.Recording{{Request: 0, Bytes: bytes}} // outlives its run
+		if err := ps.add(t.Context(), Shape{H: 32 * (i + 1), W: 32, Batch: 1}, r); err != nil {
+			t.Fatal(err)
+		}
+		if _, spill := ps.need(1); i == 0 {
+			one = spill
+		}
+	}
+	if _, spill := ps.need(1); one < Inputs*bytes || spill != maxVariants*one {
+		t.Errorf("a spill block of %d bytes for %d sizes, and of %d for one", spill, maxShapes, one)
 	}
 }
