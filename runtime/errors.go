@@ -1,6 +1,11 @@
 package runtime
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
 
 // The kinds of failure that a caller may want to tell apart; the error that is returned wraps
 // one of them and says in one line what failed, on what, and what to do.
@@ -29,4 +34,13 @@ func as(is, err error) error {
 		return err
 	}
 	return kind{err, is}
+}
+
+// asRun says whose fault it is that a start could not run a model: the machine's if there was no memory for it, else
+// the model's.
+func asRun(err error) error {
+	if errors.Is(err, syscall.ENOMEM) || errors.Is(err, ort.ErrQuota) {
+		return as(ErrBudget, err)
+	}
+	return as(ErrModel, err)
 }

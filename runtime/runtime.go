@@ -131,7 +131,7 @@ func (rt *Runtime) learn(ctx context.Context, o ort.Options) error {
 		}
 	}
 	if err := rt.lane.Record(ctx); err != nil {
-		return cmp.Or(ctx.Err(), as(ErrModel, err))
+		return cmp.Or(ctx.Err(), asRun(err))
 	}
 	for _, m := range rt.models {
 		m.probe()
@@ -152,7 +152,7 @@ func (rt *Runtime) settle(ctx context.Context) error {
 	}
 	planned := rt.lane.Need(math.MaxInt)
 	if err := rt.lane.Place(ctx, rt.laid.In(memplan.Arena) == memplan.Shared); err != nil {
-		return cmp.Or(ctx.Err(), as(ErrModel, err))
+		return cmp.Or(ctx.Err(), asRun(err))
 	}
 	if planned != rt.lane.Need(math.MaxInt) { // a saved plan did not hold
 		if err := rt.place(); err != nil {
