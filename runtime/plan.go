@@ -24,7 +24,8 @@ type PlanOptions struct {
 // Plan says what memory a configuration takes, as Open plans it, and frees everything again. Its sources are left
 // alone: cameras are those of the options, whose frames may wait for as long as the SLO lets them.
 //
-// If the plan does not fit the error wraps ErrBudget, and the document is there all the same. Other errors are
+// If the plan does not fit the error wraps ErrBudget, and the document is there all the same, unless the machine has no
+// memory to record such runs: an estimate has the figures then. Other errors are
 // those of Open, without a document.
 func Plan(ctx context.Context, cfg Config, o PlanOptions) (*memplan.Document, error) {
 	slo := max(cfg.SLO, 0)

@@ -168,3 +168,16 @@ func TestEstimatedFiguresAreMarked(t *testing.T) {
 		})
 	}
 }
+
+// What the machine has no memory for is refused with both numbers before it runs.
+func TestPlanOfMoreThanTheMachineHas(t *testing.T) {
+	path := filepath.Join(testenv.Assets(t), "models", "yolov8n_int8_dynshape_op17.onnx")
+	cfg := eyas.Config{
+		Models: map[string]eyas.ModelConfig{"m": {Path: path, ImgSize: eyas.ImgSize{H: 1280, W: 1280}}},
+		Batch:  []int{1, 4096}, ORT: testenv.Library(t), NoCache: true, Budget: 1 << 60,
+	}
+	_, err := eyas.Plan(t.Context(), cfg, eyas.PlanOptions{})
+	if !errors.Is(err, eyas.ErrBudget) || !strings.Contains(err.Error(), "this machine has") {
+		t.Errorf("%v, want %v", err, eyas.ErrBudget)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -108,6 +109,10 @@ func (rt *Runtime) precheck(ctx context.Context) error {
 			runs.weights = f.models[i].weights
 			f.models[i] = *runs
 		}
+	}
+	if rt.planning { // what exceeds a budget or quota can be recorded, and is printed; what exceeds the machine cannot
+		plan := f.rung(slices.Max(append([]int{1}, rt.cfg.Batch...)), math.MaxInt64).Plan
+		return as(ErrBudget, plan.Place(memplan.Capacity{Machine: f.capacity.Machine, Dedicated: memplan.Unlimited}, ""))
 	}
 	_, err = f.document()
 	return err

@@ -125,10 +125,8 @@ func (rt *Runtime) learn(ctx context.Context, o ort.Options) error {
 			return err
 		}
 	}
-	if !rt.planning {
-		if err := rt.precheck(ctx); err != nil {
-			return err
-		}
+	if err := rt.precheck(ctx); err != nil {
+		return err
 	}
 	if err := rt.lane.Record(ctx); err != nil {
 		return cmp.Or(ctx.Err(), asRun(err))
