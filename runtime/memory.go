@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"math"
 	goruntime "runtime"
 	gometrics "runtime/metrics"
@@ -104,6 +105,36 @@ func (rt *Runtime) place() error {
 		return as(ErrBudget, err)
 	}
 	rt.laid = &p
+	return nil
+}
+
+// checkLocks says where dedicated memory could not be locked although the limit has room for it: other parts of the
+// process have taken it. Where dedicated memory was asked for that is an error.
+func (rt *Runtime) checkLocks() error {
+	unlocked := func(what string, err error) error {
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("%s cannot be locked and may be swapped out (%w): raise the limit on locked memory (ulimit -l, LimitMEMLOCK)", what, err)
+		if rt.force() == memplan.Dedicated {
+			return as(ErrBudget, err)
+		}
+		rt.warn("", "", err.Error())
+		return nil
+	}
+	if a := rt.lane.Arena(); a != nil && rt.laid.In(memplan.Arena) == memplan.Dedicated {
+		if err := unlocked("the arena", a.Locked()); err != nil {
+			return err
+		}
+	}
+	for _, r := range rt.laid.Regions {
+		m := rt.byKey[r.Owner]
+		if r.Kind == memplan.Weights && r.Placement == memplan.Dedicated && m != nil && m.weights != nil {
+			if err := unlocked("the weights of model "+m.key, m.weights.Locked()); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -212,6 +243,9 @@ func (rt *Runtime) measureRegions(u *memplan.Usage) {
 		all := present(a.Bytes())
 		measured[memplan.Arena] = min(all, a.Slots())
 		measured[memplan.Spill] = min(all-measured[memplan.Arena], a.Spill())
+		if all < 0 {
+			measured[memplan.Spill] = unknown
+		}
 	}
 	for _, m := range rt.models {
 		if m.quota != nil {
@@ -220,31 +254,38 @@ func (rt *Runtime) measureRegions(u *memplan.Usage) {
 		}
 	}
 	for _, kind := range []memplan.Kind{memplan.Weights, memplan.Headroom, memplan.Arena, memplan.Spill, memplan.Tensors, memplan.Engine, memplan.Go} {
-		if planned := rt.laid.Of(kind); planned > 0 || measured[kind] > 0 {
+		if planned := rt.laid.Of(kind); planned > 0 || measured[kind] != 0 {
 			u.Regions = append(u.Regions, memplan.RegionUsage{Kind: kind, Planned: planned, Measured: measured[kind]})
 		}
 	}
 }
 
+// unknown is what could not be measured.
+const unknown = -1
+
 // weightsPresent returns the bytes of all weights that are in memory; what kernels have copied always is.
 func (rt *Runtime) weightsPresent() int64 {
-	var n int64
+	var sum int64
 	for _, m := range rt.models {
 		if m.weights == nil {
-			n += m.weightBytes()
+			sum += m.weightBytes()
 			continue
 		}
-		n += present(m.weights.Bytes()) + m.program.Session().Held()
+		n := present(m.weights.Bytes())
+		if n < 0 {
+			return unknown
+		}
+		sum += n + m.program.Session().Held()
 	}
-	return n
+	return sum
 }
 
 // engineBytes returns what the inference library holds: all of the process's memory but what is ours and Go's.
 func (rt *Runtime) engineBytes() int64 {
 	p := machine.ReadProcess("/")
-	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.weightsPresent() - present(rt.lane.Tensors()...)
+	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - max(rt.weightsPresent(), 0) - max(present(rt.lane.Tensors()...), 0)
 	if a := rt.lane.Arena(); a != nil {
-		n -= present(a.Bytes())
+		n -= max(present(a.Bytes()), 0)
 	}
 	return max(n, 0)
 }
@@ -256,13 +297,13 @@ func goBytes() int64 {
 	return int64(m.Sys - m.HeapReleased)
 }
 
-// present returns the bytes of mappings that are in memory, 0 where that cannot be found out.
+// present returns the bytes of mappings that are in memory.
 func present(mem ...[]byte) int64 {
 	var sum int64
 	for _, m := range mem {
 		n, err := machine.Present(m)
 		if err != nil {
-			return 0
+			return unknown
 		}
 		sum += n
 	}

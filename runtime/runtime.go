@@ -157,6 +157,9 @@ func (rt *Runtime) settle(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := rt.checkLocks(); err != nil {
+		return err
+	}
 	for _, m := range rt.models {
 		m.before = m.program.Counts()
 	}

@@ -49,6 +49,7 @@ func (m *Model) open(ctx context.Context, o ort.Options) (*ort.Session, error) {
 	if plain != nil {
 		return nil, plain // says what is wrong with the model
 	}
+	m.hash, m.fixed = cache.Digest{}, nil // what runs of this session take is not what those of the optimised model do
 	m.rt.warn(m.key, "", fmt.Sprintf("its weights lie in ONNX Runtime's memory, not in memory of their own: %v", err))
 	return session, nil
 }

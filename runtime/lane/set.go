@@ -97,8 +97,13 @@ func (s *Set) Run(ctx context.Context) error {
 	return err
 }
 
-// Outputs returns the outputs of the last Run. The next run of any model on the lane overwrites them.
-func (s *Set) Outputs() []*tensor.Tensor { return s.ran.binding.Outputs() }
+// Outputs returns the outputs of the last Run, nil before one. The next run of any model on the lane overwrites them.
+func (s *Set) Outputs() []*tensor.Tensor {
+	if s.ran == nil {
+		return nil
+	}
+	return s.ran.binding.Outputs()
+}
 
 // Detect runs the model on what is in, waiting for the lane's turn, and appends to each of dst what was found
 // in the picture of that number.
