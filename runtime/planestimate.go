@@ -137,8 +137,12 @@ const planNodes = 50_000
 // estimate returns what the model's runs are expected to need, for each batch size of the ladder.
 func (m *Model) estimate(ctx context.Context, cpu estimate.CPU) (*modelRuns, error) {
 	runs := &modelRuns{}
+	graph := m.info.ONNX
+	if m.rt.ep == ort.EPCPU { // whose sessions are made for what is the same in every run
+		graph = graph.WithDims(lane.Fixed(m.info, m.rt.cfg.Batch))
+	}
 	for _, n := range lane.Batches(m.info, m.rt.cfg.Batch) {
-		e, err := estimate.Of(m.info.ONNX, m.info.InputShapes(n, m.info.H, m.info.W), cpu)
+		e, err := estimate.Of(graph, m.info.InputShapes(n, m.info.H, m.info.W), cpu)
 		if err != nil && len(runs.ladder) > 0 {
 			runs.notes = append(runs.notes, fmt.Sprintf("does not take %d pictures at once: batches end at %d", n, runs.ladder[len(runs.ladder)-1]))
 			break
