@@ -70,6 +70,9 @@ func (rt *Runtime) read(key string, cfg ModelConfig) (*Model, error) {
 	for _, w := range m.info.Warnings {
 		rt.warn(key, "", w)
 	}
+	if fixed := m.info.Input.Batch; fixed > 0 && slices.ContainsFunc(rt.cfg.Batch, func(n int) bool { return n != fixed }) {
+		rt.warn(key, "", fmt.Sprintf("runs %d at once and nothing else: it is planned for that and not for batches of %v", fixed, rt.cfg.Batch))
+	}
 	return m, nil
 }
 

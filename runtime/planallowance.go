@@ -19,7 +19,7 @@ const (
 // for three. docs/memory.md has the command.
 const (
 	cpuEngine, cpuEngineModel = 5 << 20, 4 << 20
-	goHeap, goHeapModel       = 10 << 20, 1 << 20
+	goHeap, goHeapModel       = 12 << 20, 1 << 20
 	cpuBasis                  = "allowance, measured on x86 with ONNX Runtime 1.30"
 )
 

@@ -90,7 +90,8 @@ func (rt *Runtime) planEstimated(ctx context.Context, slo time.Duration, o PlanO
 
 // precheck refuses what is too large by far before anything is run: first runs take their memory from the heap, whether
 // or not the plan that they lead to will fit. Weights and tensors are known by then, arenas are estimated where no
-// earlier run tells; engine and Go heap do not count yet.
+// earlier run tells. Engine and Go heap count, as allowances, only against what the machine has: who has less is killed
+// and not refused.
 func (rt *Runtime) precheck(ctx context.Context) error {
 	cpu, _, err := rt.estimateCPU("")
 	if err != nil || !slices.ContainsFunc(rt.models, func(m *Model) bool { return !m.program.Known() }) {
@@ -110,9 +111,11 @@ func (rt *Runtime) precheck(ctx context.Context) error {
 			f.models[i] = *runs
 		}
 	}
-	if rt.planning { // what exceeds a budget or quota can be recorded, and is printed; what exceeds the machine cannot
-		plan := f.rung(slices.Max(append([]int{1}, rt.cfg.Batch...)), math.MaxInt64).Plan
-		return as(ErrBudget, plan.Place(memplan.Capacity{Machine: f.capacity.Machine, Dedicated: memplan.Unlimited}, ""))
+	plan := f.rung(slices.Max(append([]int{1}, rt.cfg.Batch...)), math.MaxInt64).Plan
+	plan.Regions = append(plan.Regions, allowances(rt.ep, len(rt.models))...)
+	err = plan.Place(memplan.Capacity{Machine: f.capacity.Machine, Dedicated: memplan.Unlimited}, "")
+	if err != nil || rt.planning { // what exceeds a budget or quota can be recorded, and is printed
+		return as(ErrBudget, err)
 	}
 	_, err = f.document()
 	return err

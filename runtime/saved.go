@@ -80,14 +80,22 @@ func (rt *Runtime) keep(key cache.Key, doc any) error {
 // models have run.
 func (rt *Runtime) foresee() {
 	var s savedRun
-	basis := memplan.EarlierRun
-	if !rt.recall(rt.runKey(), &s) || s.Version != savedVersion || s.Engine <= 0 || s.Go <= 0 {
-		s.Engine, s.Go = rt.engineBytes(), goBytes()
-		basis = measuredNow
+	if rt.recall(rt.runKey(), &s) && s.Version == savedVersion && s.Engine > 0 && s.Go > 0 {
+		rt.others = []memplan.Region{
+			{Kind: memplan.Engine, Bytes: s.Engine, Basis: memplan.EarlierRun},
+			{Kind: memplan.Go, Bytes: s.Go, Basis: memplan.EarlierRun},
+		}
+		return
 	}
 	rt.others = []memplan.Region{
-		{Kind: memplan.Engine, Bytes: s.Engine, Basis: basis},
-		{Kind: memplan.Go, Bytes: s.Go, Basis: basis},
+		{Kind: memplan.Engine, Bytes: rt.engineBytes(), Basis: measuredNow},
+		{Kind: memplan.Go, Bytes: goBytes(), Basis: measuredNow},
+	}
+	// Sources have not run yet: what they will take of the Go heap is not there to be measured.
+	for _, r := range allowances(rt.ep, len(rt.models)) {
+		if r.Kind == memplan.Go && r.Bytes > rt.others[1].Bytes {
+			rt.others[1] = r
+		}
 	}
 }
 

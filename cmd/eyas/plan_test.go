@@ -62,13 +62,13 @@ func TestPlanTable(t *testing.T) {
 	small, large := tinyModel(t, "small", 64), tinyModel(t, "large", 128)
 	for name, args := range map[string][]string{
 		"fits":  estimated("--batch", "1,2,4", "--camera", "2x640x480:nv12@15", "--camera", "1x1920x1080:yuyv", "--slo", "100ms", small, large),
-		"short": estimated("--batch", "1,2,4", "--budget", "21.5MiB", "--headroom", "1MiB", small),
+		"short": estimated("--batch", "1,2,4", "--budget", "23.5MiB", "--headroom", "1MiB", small),
 		"cuda":  estimated("--ep", "cuda", small),
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := call(t, args...)
 			if name == "short" {
-				o.want(t, exitMachine, "plan: 21.6 MiB")
+				o.want(t, exitMachine, "plan: 23.6 MiB")
 			} else {
 				o.want(t, 0)
 			}
