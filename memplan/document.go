@@ -239,10 +239,15 @@ func arenaScheme(p *Plan, batches []BatchPlan) string {
 	return text + fmt.Sprintf(" (%.2g %% above the lower bound)", 100*(float64(highest.Height)/float64(max(highest.LowerBound, 1))-1))
 }
 
-// Decisive returns the arena that the block owes its size to; false where nothing is planned in one.
-func (d *Document) Decisive() (SolvedArena, bool) {
-	a := highest(d.Batches)
-	return a, a.Height > 0
+// Decisive returns the arena that the block owes its size to, with its batch size; false where nothing is planned
+// in one.
+func (d *Document) Decisive() (arena SolvedArena, batch int, ok bool) {
+	for _, b := range d.Batches {
+		if b.Arena.Height > arena.Height {
+			arena, batch = b.Arena, b.Batch
+		}
+	}
+	return arena, batch, arena.Height > 0
 }
 
 // highest returns the highest arena of all batch sizes and models, the first of several.

@@ -127,11 +127,11 @@ func TestDocumentHoldsQuotas(t *testing.T) {
 // The arena that decides can be checked by who reads the document; its tensors count for a model's quota.
 func TestDecisiveArena(t *testing.T) {
 	d := documents(t)["fits"]
-	a, ok := d.Decisive()
-	if !ok || a.Model != "cars" || a.Height != 4*1404928 || len(a.Problem().Buffers) != len(a.Offsets) {
+	a, batch, ok := d.Decisive()
+	if !ok || batch != 4 || a.Model != "cars" || a.Height != 4*1404928 || len(a.Problem().Buffers) != len(a.Offsets) {
 		t.Errorf("%v, %+v", ok, a)
 	}
-	if _, ok := documents(t)["empty"].Decisive(); ok {
+	if _, _, ok := documents(t)["empty"].Decisive(); ok {
 		t.Error("a plan of nothing has an arena")
 	}
 	rung := rungOf(1)

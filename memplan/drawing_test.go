@@ -36,7 +36,7 @@ func TestDrawing(t *testing.T) {
 	p := workedExample()
 	p.Buffers[3].ID = `<script>"&'` + "\x00"
 	var b bytes.Buffer
-	if err := Drawing(&b, p, solved(t, p)); err != nil {
+	if err := Drawing(&b, "worked & example", p, solved(t, p)); err != nil {
 		t.Fatal(err)
 	}
 	if n := wellFormed(t, b.Bytes()); n != len(p.Buffers) {
@@ -67,7 +67,7 @@ func TestDrawingHoldsThousands(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Drawing(&b, p, s); err != nil {
+	if err := Drawing(&b, "worked & example", p, s); err != nil {
 		t.Fatal(err)
 	}
 	if n := wellFormed(t, b.Bytes()); n != 5000 || b.Len() > 5000*400 {
@@ -77,14 +77,14 @@ func TestDrawingHoldsThousands(t *testing.T) {
 
 func TestDrawingOfNothing(t *testing.T) {
 	var b bytes.Buffer
-	if err := Drawing(&b, Problem{}, Solution{}); err != nil {
+	if err := Drawing(&b, "", Problem{}, Solution{}); err != nil {
 		t.Fatal(err)
 	}
 	wellFormed(t, b.Bytes())
-	if Drawing(&b, workedExample(), Solution{}) == nil {
+	if Drawing(&b, "", workedExample(), Solution{}) == nil {
 		t.Error("no error for a solution of another problem")
 	}
-	if Drawing(full{}, Problem{}, Solution{}) == nil {
+	if Drawing(full{}, "", Problem{}, Solution{}) == nil {
 		t.Error("no error from a full disk")
 	}
 }

@@ -85,15 +85,15 @@ func (c *planCmd) models(e *env) error {
 
 // drawArena draws the plan that the arena owes its size to.
 func drawArena(file string, doc *memplan.Document) error {
-	arena, ok := doc.Decisive()
+	arena, batch, ok := doc.Decisive()
 	if !ok {
 		return exitError{exitUsage, "plan: --svg: there is no arena to draw: on this execution provider the library places tensors"}
 	}
-	return draw(file, arena.Problem(), arena.Solution)
+	return draw(file, fmt.Sprintf("%s, batch %d", arena.Model, batch), arena.Problem(), arena.Solution)
 }
 
-func draw(file string, p memplan.Problem, s memplan.Solution) error {
-	if err := atomicfile.Write(file, func(w io.Writer) error { return memplan.Drawing(w, p, s) }); err != nil {
+func draw(file, title string, p memplan.Problem, s memplan.Solution) error {
+	if err := atomicfile.Write(file, func(w io.Writer) error { return memplan.Drawing(w, title, p, s) }); err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/eyas-edge/eyas/internal/regular"
@@ -28,7 +29,7 @@ func (c *planCmd) solve(e *env) error {
 		return exitError{exitUsage, fmt.Sprintf("plan %s: %v", c.Problem, err)}
 	}
 	if c.SVG != "" {
-		if err := draw(c.SVG, p, s); err != nil {
+		if err := draw(c.SVG, filepath.Base(c.Problem), p, s); err != nil {
 			return err
 		}
 	}
