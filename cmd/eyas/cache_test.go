@@ -364,7 +364,10 @@ func TestReadOnlyCache(t *testing.T) {
 	if code := ends(t, c); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	one(t, strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n"), "read-only file system")
+	// What such a run took is not kept for the next: nothing that a user has to know.
+	if errs.Len() > 0 {
+		t.Errorf("a warm run from a read-only cache says %s", errs.String())
+	}
 }
 
 // --no-cache reads nothing and writes nothing.
