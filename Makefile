@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-TIMEOUT  ?= 15m
+TIMEOUT  ?= 30m
 FUZZTIME ?= 60s
 PHOTO    ?= .deps/photos/sample1.jpg
 ANNOTATED := build/annotated
