@@ -134,9 +134,6 @@ func (rt *Runtime) estimatedCapacity() memplan.Capacity {
 	return c
 }
 
-// planNodes limits the search for one arena: tens of milliseconds at most, as where runs are recorded.
-const planNodes = 50_000
-
 // estimate returns what the model's runs are expected to need, for each batch size of the ladder.
 func (m *Model) estimate(ctx context.Context, cpu estimate.CPU) (*modelRuns, error) {
 	runs := &modelRuns{}
@@ -170,7 +167,7 @@ func (m *Model) estimate(ctx context.Context, cpu estimate.CPU) (*modelRuns, err
 
 // estimatedRun plans the arena of one batch size.
 func (m *Model) estimatedRun(ctx context.Context, n int, e *estimate.Estimate) (*modelRun, error) {
-	solution, err := memplan.Solve(ctx, e.Problem, memplan.MaxNodes(planNodes))
+	solution, err := memplan.Solve(ctx, e.Problem, memplan.MaxNodes(lane.MaxNodes))
 	if err == nil {
 		err = ctx.Err()
 	}

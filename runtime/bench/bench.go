@@ -16,6 +16,7 @@ import (
 	"time"
 
 	eyas "github.com/eyas-edge/eyas/runtime"
+	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
@@ -128,23 +129,10 @@ func (b *bench) resolve() error {
 		}
 		cfg.Path = m.Path
 		models[key] = cfg
-		b.report.Models = append(b.report.Models, ModelInfo{Key: key, Path: m.Path, Batches: ladder(b.Config.Batch, m.Input.Batch)})
+		b.report.Models = append(b.report.Models, ModelInfo{Key: key, Path: m.Path, Batches: lane.Batches(m, b.Config.Batch)})
 	}
 	b.Config.Models = models
 	return nil
-}
-
-// ladder returns the batch sizes of a model, in order: those asked for, or the one that it fixes.
-func ladder(asked []int, fixed int) []int {
-	switch {
-	case fixed > 0:
-		return []int{fixed}
-	case len(asked) == 0:
-		return []int{1}
-	}
-	l := slices.Clone(asked)
-	slices.Sort(l)
-	return slices.Compact(l)
 }
 
 func (b *bench) run(ctx context.Context) error {

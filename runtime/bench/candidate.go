@@ -14,6 +14,7 @@ import (
 	"github.com/eyas-edge/eyas/models"
 	"github.com/eyas-edge/eyas/models/prep"
 	eyas "github.com/eyas-edge/eyas/runtime"
+	"github.com/eyas-edge/eyas/runtime/lane"
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
@@ -53,7 +54,7 @@ func load(cfg eyas.Config) (*setup, error) {
 	return s, nil
 }
 
-func (s *setup) ladder(key string) []int { return ladder(s.cfg.Batch, s.models[key].Input.Batch) }
+func (s *setup) ladder(key string) []int { return lane.Batches(s.models[key], s.cfg.Batch) }
 
 // options are those of the plain session. Both candidates stop idle pools or neither: one that spins slows the other's
 // run where they stand in one process, and every model's where models take turns.

@@ -29,12 +29,14 @@ type SavedPlan struct {
 	Solution   memplan.Solution `json:"arena"`
 }
 
+// MaxNodes limits the search for one arena, recorded or estimated: tens of milliseconds at most.
+const MaxNodes = 50_000
+
 // Limits of what is kept of a model. Real ones come in 39 input sizes at most (multiples of 32 up to 640 on
 // one side); one whose runs go on to differ after eight plans is left to the spill block.
 const (
 	maxShapes     = 64
 	maxRecordings = 8
-	maxNodes      = 50_000 // of a search: tens of milliseconds at most
 	minSpill      = 64 << 10
 )
 
@@ -131,7 +133,7 @@ func (p *plan) solve(ctx context.Context, check bool) (err error) {
 	if p.schedule, err = ort.NewSchedule(check, p.recordings...); err != nil {
 		return err
 	}
-	if p.solution, err = memplan.Solve(ctx, p.schedule.Problem(), memplan.MaxNodes(maxNodes)); err != nil {
+	if p.solution, err = memplan.Solve(ctx, p.schedule.Problem(), memplan.MaxNodes(MaxNodes)); err != nil {
 		return err
 	}
 	return ctx.Err()
