@@ -23,9 +23,10 @@ const (
 	NV12           // luma plane, then one plane of interleaved U V at half width and height
 	I420           // luma plane, then a U and a V plane at half width and height
 	YUYV           // packed Y0 U Y1 V, one plane, chroma at half width
+	I422           // luma plane, then a U and a V plane at half width and full height
 )
 
-var formatNames = [...]string{"unknown", "rgb24", "bgr24", "rgba", "bgra", "gray", "nv12", "i420", "yuyv"}
+var formatNames = [...]string{"unknown", "rgb24", "bgr24", "rgba", "bgra", "gray", "nv12", "i420", "yuyv", "i422"}
 
 // String returns the format's name in lower case, for example "nv12".
 func (f Format) String() string {
@@ -70,6 +71,8 @@ func (f Format) PlanesOf(w, h int) []Geometry {
 		return []Geometry{{w, h}, {cw, ch}, {cw, ch}}
 	case YUYV:
 		return []Geometry{{cw * 4, h}}
+	case I422:
+		return []Geometry{{w, h}, {cw, h}, {cw, h}}
 	}
 	return nil
 }
@@ -127,9 +130,9 @@ type Plane struct {
 	Stride int
 }
 
-// Frame is one picture with what is known about it. It has one owner at a time:
-// whoever is handed a frame either calls Release once done or hands it on. After Release
-// the pixels may be overwritten; the fields must not be changed while others read.
+// Frame is one picture with what is known about it. It is counted by reference: New gives the caller one, Retain
+// adds one for a further holder, and each holder calls Release once done, or hands its reference on. With the
+// last reference gone the pixels may be overwritten; the fields must not be changed while others read.
 type Frame struct {
 	Format        Format
 	Colour        Colour
@@ -143,12 +146,12 @@ type Frame struct {
 	Captured   time.Time     // capture time of a live frame, with monotonic clock
 	CapturedBy CapturedBy
 
-	release  func()
-	released atomic.Bool
+	release func()
+	refs    atomic.Int32 // never below zero
 }
 
-// New makes a frame over planes that the caller owns. release, if not nil, is
-// called once, when the frame is released. It fails when a plane is too short for the
+// New makes a frame, with one reference, over planes that the caller owns. release, if not nil, is
+// called once, when the last reference is released. It fails when a plane is too short for the
 // size or a stride is smaller than a row.
 func New(format Format, w, h int, planes []Plane, captured time.Time, release func()) (*Frame, error) {
 	geo := format.PlanesOf(w, h)
@@ -165,7 +168,9 @@ func New(format Format, w, h int, planes []Plane, captured time.Time, release fu
 				i, format, w, h, g.Rows, g.RowBytes, p.Stride, len(p.Data))
 		}
 	}
-	return &Frame{Format: format, Width: w, Height: h, Planes: planes, Captured: captured, release: release}, nil
+	f := &Frame{Format: format, Width: w, Height: h, Planes: planes, Captured: captured, release: release}
+	f.refs.Store(1)
+	return f, nil
 }
 
 // Split cuts tightly packed bytes, as ffmpeg's rawvideo writes them, into the planes of
@@ -184,16 +189,27 @@ func Split(format Format, w, h int, data []byte) ([]Plane, error) {
 	return planes, nil
 }
 
-// Release gives the pixels back to whoever made the frame. It is the owner's to call, once. A second call
-// does nothing while the frame is still released, but a frame of a pool must not be released again by a former
-// owner: the pool may have handed it out anew, and the call would take it from its new owner.
+// Retain adds a reference, for one more holder. Only who holds one may call it.
+func (f *Frame) Retain() { f.refs.Add(1) }
+
+// Release gives one reference back; the last one gives the pixels back to whoever made the frame. A call beyond
+// the last does nothing, but a frame of a pool must not be released again by a former holder: the pool may
+// have handed it out anew, and the call would take it from its new holder.
 func (f *Frame) Release() {
-	if f != nil && !f.released.Swap(true) && f.release != nil {
-		f.release()
+	if f == nil {
+		return
+	}
+	for n := f.refs.Load(); n > 0; n = f.refs.Load() {
+		if f.refs.CompareAndSwap(n, n-1) {
+			if n == 1 && f.release != nil {
+				f.release()
+			}
+			return
+		}
 	}
 }
 
-// Recycle makes a released frame live again, for the pool that made it, so that a frame costs no memory
-// per picture: the next Release calls the pool's function again, whoever calls it. Only whoever got the frame back
+// Recycle gives a released frame one reference again, for the pool that made it, so that a frame costs no memory
+// per picture: the last Release calls the pool's function again, whoever calls it. Only whoever got the frame back
 // through that function may call it, once for each time.
-func (f *Frame) Recycle() { f.released.Store(false) }
+func (f *Frame) Recycle() { f.refs.Store(1) }

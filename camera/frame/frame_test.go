@@ -2,6 +2,7 @@ package frame
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -14,6 +15,7 @@ func TestFormatsAndTheirPlanes(t *testing.T) {
 	}{
 		{RGB24, "rgb24", 45}, {BGR24, "bgr24", 45}, {RGBA, "rgba", 60}, {BGRA, "bgra", 60}, {Gray, "gray", 15},
 		{NV12, "nv12", 15 + 6*2}, {I420, "i420", 15 + 3*2*2}, {YUYV, "yuyv", 12 * 3},
+		{I422, "i422", 15 + 3*3*2},
 	} {
 		if got := c.format.Bytes(5, 3); got != c.bytes {
 			t.Errorf("%s 5x3 takes %d bytes, want %d", c.format, got, c.bytes)
@@ -48,6 +50,8 @@ func TestNewChecksThePlanes(t *testing.T) {
 		"stride of nothing":   {Gray, 1, 1, []Plane{{rows(9), 0}}, "stride 0"},
 		"too few planes":      {NV12, 4, 4, []Plane{{rows(16), 4}}, "2 planes, got 1"},
 		"chroma is too short": {I420, 5, 3, []Plane{{rows(15), 5}, {rows(6), 3}, {rows(5), 3}}, "plane 2"},
+		"odd width of 4:2:2":  {I422, 5, 3, []Plane{{rows(15), 5}, {rows(9), 3}, {rows(9), 3}}, ""},
+		"4:2:2 as if 4:2:0":   {I422, 5, 3, []Plane{{rows(15), 5}, {rows(6), 3}, {rows(6), 3}}, "plane 1"},
 		"no pixels":           {RGB24, 0, 2, []Plane{{rows(24), 12}}, "0x2"},
 		"no format":           {Unknown, 4, 2, []Plane{{rows(24), 12}}, "unknown"},
 	} {
@@ -109,4 +113,54 @@ func TestReleaseOnce(t *testing.T) {
 	}
 	var none *Frame
 	none.Release() // as deferred before an error is looked at
+}
+
+func TestTheLastReferenceReleases(t *testing.T) {
+	n := 0
+	f, err := New(Gray, 1, 1, []Plane{{[]byte{0}, 1}}, time.Time{}, func() { n++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := 1; round <= 2; round++ {
+		f.Retain()
+		f.Retain()
+		f.Release()
+		f.Release()
+		if n != round-1 {
+			t.Fatalf("round %d: released with a reference left", round)
+		}
+		f.Release()
+		f.Release() // one too many
+		if n != round {
+			t.Fatalf("round %d: released %d times", round, n)
+		}
+		f.Recycle()
+	}
+}
+
+func TestHoldersInManyGoroutines(t *testing.T) {
+	done := make(chan struct{})
+	f, err := New(Gray, 1, 1, []Plane{{[]byte{0}, 1}}, time.Time{}, func() { close(done) }) // a second close would panic
+	if err != nil {
+		t.Fatal(err)
+	}
+	var holders sync.WaitGroup
+	for range 8 {
+		f.Retain()
+		holders.Go(func() {
+			for range 1000 {
+				f.Retain()
+				f.Release()
+			}
+			f.Release()
+		})
+	}
+	holders.Wait()
+	select {
+	case <-done:
+		t.Fatal("released with a reference left")
+	default:
+	}
+	f.Release()
+	<-done
 }
