@@ -8,6 +8,8 @@ import (
 	"image"
 	"image/jpeg"
 	"io"
+	"slices"
+	"sync"
 )
 
 // Application segments that say how to take the components: JFIF three as YCbCr and one as
@@ -36,11 +38,16 @@ func jpegHeader(data []byte) (header, error) {
 	if err != nil {
 		return header{}, err
 	}
+	return f.header(len(data))
+}
+
+// header is what is known after a scan of the header of a file of so many bytes.
+func (f *jpegFile) header(size int) (header, error) {
 	if f.h == 0 {
 		return header{}, fmt.Errorf("the header says %dx0 pixels (a height given after the picture is not supported)", f.w)
 	}
-	// The file counts twice: libturbojpeg wants its segments in one piece.
-	return header{w: f.w, h: f.h, orientation: f.orientation, memory: f.memory() + float64(len(data))}, nil
+	// The file counts twice: the decoders get its segments in one piece.
+	return header{w: f.w, h: f.h, orientation: f.orientation, memory: f.memory() + float64(size)}, nil
 }
 
 // blocks returns the number of blocks of 8 x 8 samples, padded to whole units of all
@@ -113,6 +120,11 @@ func jpegDecode(data []byte, _ header) (rowFunc, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.rows(m)
+}
+
+// rows returns the rows of what decode gave, converted to RGB.
+func (f *jpegFile) rows(m image.Image) (rowFunc, error) {
 	switch m := m.(type) {
 	case *image.YCbCr:
 		convert := fromJFIF
@@ -139,22 +151,27 @@ func (f *jpegFile) decode() (image.Image, error) {
 			return m, nil
 		}
 	}
+	judged, err := f.decodeGo(m != nil)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		m = judged
+	}
+	return m, nil
+}
+
+// decodeGo decodes with image/jpeg. warned says that libturbojpeg has, with a warning.
+func (f *jpegFile) decodeGo(warned bool) (image.Image, error) {
 	if err := f.beyondGo(); err != nil {
-		if m != nil {
+		if warned {
 			return nil, errors.New("the data is broken")
 		}
 		return nil, err
 	}
-	var parts []io.Reader
-	for _, p := range f.plain(f.rawMark()) {
-		parts = append(parts, bytes.NewReader(p))
-	}
-	judged, err := jpeg.Decode(io.MultiReader(parts...))
+	m, err := jpeg.Decode(bytes.NewReader(f.appendPlain(nil, f.rawMark())))
 	if err != nil {
 		return nil, f.explain(err)
-	}
-	if m == nil {
-		m = judged
 	}
 	return m, nil
 }
@@ -224,16 +241,31 @@ func (f *jpegFile) rawMark() string {
 	return jfifMark
 }
 
-// plain returns the pieces of a file that says mark about its colours, without what a decoder
+// colourMark is what makes libjpeg convert three components to RGB as we decide.
+func (f *jpegFile) colourMark() string {
+	if len(f.comps) == 3 && f.isRGB() {
+		return adobeMark
+	}
+	return jfifMark
+}
+
+// appendPlain appends to buf a file that says mark about its colours, without what a decoder
 // may stumble over or decides differently from libjpeg: no metadata, no unknown segments, nothing
 // after the end; and with the standard Huffman tables if there are none (motion JPEG leaves them out).
-func (f *jpegFile) plain(mark string) [][]byte {
-	parts := [][]byte{{0xff, mSOI}, []byte(mark)}
-	if !f.huffman {
-		parts = append(parts, standardTables())
+func (f *jpegFile) appendPlain(buf []byte, mark string) []byte {
+	size := 512 // marks and tables
+	for _, k := range f.keep {
+		size += len(k)
 	}
-	parts = append(parts, f.keep...)
-	return append(parts, []byte{0xff, mEOI})
+	buf = slices.Grow(buf, size)
+	buf = append(append(buf, 0xff, mSOI), mark...)
+	if !f.huffman {
+		buf = append(buf, standardTables()...)
+	}
+	for _, k := range f.keep {
+		buf = append(buf, k...)
+	}
+	return append(buf, 0xff, mEOI)
 }
 
 // explain turns image/jpeg's error into ours: where the end marker is missing, the data
@@ -296,8 +328,8 @@ func (f *jpegFile) inks(m *image.CMYK) rowFunc {
 }
 
 // standardTables returns the DHT segment of T.81's tables K.3 to K.6: DC and AC for luma,
-// DC and AC for chroma.
-func standardTables() []byte {
+// DC and AC for chroma. It is not to be changed.
+var standardTables = sync.OnceValue(func() []byte {
 	const tables = "" +
 		"0000010501010101010100000000000000000102030405060708090a0b" +
 		"100002010303020403050504040000017d01020300041105122131410613516107227114328191a1082342b1" +
@@ -317,4 +349,4 @@ func standardTables() []byte {
 	}
 	n := len(b) + 2
 	return append([]byte{0xff, mDHT, byte(n >> 8), byte(n)}, b...)
-}
+})

@@ -63,7 +63,16 @@ type jpegFile struct {
 // first picture; what follows it is ignored, as are comments, metadata and bytes between segments. It
 // returns errShort when data ends inside a segment, or before the size is known.
 func scanJPEG(data []byte, headOnly bool) (*jpegFile, error) {
-	f := &jpegFile{orientation: 1}
+	f := new(jpegFile)
+	if err := f.walk(data, headOnly); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// walk is scanJPEG into a file whose memory is used again.
+func (f *jpegFile) walk(data []byte, headOnly bool) error {
+	*f = jpegFile{orientation: 1, comps: f.comps[:0], keep: f.keep[:0]}
 	for at := 2; ; {
 		n := bytes.IndexByte(data[at:], 0xff)
 		if n < 0 || at+n+1 >= len(data) {
@@ -83,7 +92,7 @@ func scanJPEG(data []byte, headOnly bool) (*jpegFile, error) {
 			continue
 		}
 		if m == mSOS && f.sof == 0 {
-			return nil, errors.New("a scan comes before the frame header")
+			return errors.New("a scan comes before the frame header")
 		}
 		if m == mSOS && headOnly {
 			f.several = at+2 < len(data) && int(data[at+2]) < len(f.comps)
@@ -92,19 +101,19 @@ func scanJPEG(data []byte, headOnly bool) (*jpegFile, error) {
 		end, err := f.segment(data, at, m)
 		if err != nil {
 			if errors.Is(err, errShort) && headOnly && f.sof != 0 {
-				return f, nil
+				return nil
 			}
-			return nil, err
+			return err
 		}
 		at = end
 	}
 	switch {
 	case f.sof != 0:
-		return f, nil
+		return nil
 	case f.end:
-		return nil, errors.New("there is no frame header")
+		return errors.New("there is no frame header")
 	}
-	return nil, errShort
+	return errShort
 }
 
 // segment takes in the segment of marker m whose length field stands at data[at], and

@@ -203,8 +203,13 @@ func (c codec) check(data []byte, fileBytes int64, l Limits) (header, error) {
 	if err != nil {
 		return h, c.fault(err)
 	}
+	return h, c.within(l, h, fileBytes)
+}
+
+// within holds a header against the limits.
+func (c codec) within(l Limits, h header, fileBytes int64) error {
 	if h.w < 1 || h.h < 1 {
-		return h, fmt.Errorf("decode %s: the header says %dx%d pixels", c.name, h.w, h.h)
+		return fmt.Errorf("decode %s: the header says %dx%d pixels", c.name, h.w, h.h)
 	}
 	maxPixels, maxBytes := int64(l.MaxPixels), l.MaxBytes
 	if maxPixels == 0 {
@@ -215,15 +220,15 @@ func (c codec) check(data []byte, fileBytes int64, l Limits) (header, error) {
 	}
 	pixels := int64(h.w) * int64(h.h)
 	if pixels > maxPixels {
-		return h, fmt.Errorf("decode %s: %dx%d is %.4g megapixels, over the limit of %.4g: raise the limit (--max-pixels) if the picture is wanted",
+		return fmt.Errorf("decode %s: %dx%d is %.4g megapixels, over the limit of %.4g: raise the limit (--max-pixels) if the picture is wanted",
 			c.name, h.w, h.h, float64(pixels)/1e6, float64(maxPixels)/1e6)
 	}
 	// In real numbers: products of header fields overflow integers.
 	if need := float64(fileBytes) + h.memory + 3*float64(pixels); need > float64(maxBytes) {
-		return h, fmt.Errorf("decode %s: %dx%d needs %.0f MiB of memory to decode, over the limit of %d: make the picture smaller",
+		return fmt.Errorf("decode %s: %dx%d needs %.0f MiB of memory to decode, over the limit of %d: make the picture smaller",
 			c.name, h.w, h.h, need/(1<<20), maxBytes>>20)
 	}
-	return h, nil
+	return nil
 }
 
 // fault puts the format's name before a decoder's error and says plainly what an early

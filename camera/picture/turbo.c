@@ -75,28 +75,24 @@ static int verdict(decoder d, int rc) {
   return strstr(message, "Corrupt JPEG data: ") ? EYAS_WARNED : EYAS_FAILED;
 }
 
-int eyas_turbo_planes(const uint8_t *jpg, unsigned long size, int w, int h, int samp,
+void *eyas_turbo_open(void) { return tj.init(); }
+
+void eyas_turbo_close(void *d) { tj.destroy(d); }
+
+int eyas_turbo_planes(void *d, const uint8_t *jpg, unsigned long size, int w, int h, int samp,
                       uint8_t *y, uint8_t *cb, uint8_t *cr, int y_stride, int c_stride) {
-  decoder d = tj.init();
-  if (!d) return EYAS_FAILED;
-  int result = EYAS_FAILED;
   unsigned char *planes[] = {y, cb, cr};
   int strides[] = {y_stride, c_stride, c_stride};
   int w2, h2, samp2, colours;
   // The planes' sizes follow from these three: the library has to see them as the caller does.
-  if (tj.header(d, jpg, size, &w2, &h2, &samp2, &colours) == 0 && w2 == w && h2 == h &&
-      samp2 == samp)
-    result = verdict(d, tj.planes(d, jpg, size, planes, w, strides, h, ACCURATE_DCT));
-  tj.destroy(d);
-  return result;
+  if (tj.header(d, jpg, size, &w2, &h2, &samp2, &colours) != 0 || w2 != w || h2 != h ||
+      samp2 != samp)
+    return EYAS_FAILED;
+  return verdict(d, tj.planes(d, jpg, size, planes, w, strides, h, ACCURATE_DCT));
 }
 
-int eyas_turbo_pixels(const uint8_t *jpg, unsigned long size, int w, int h, int format,
-                      uint8_t *dst) {
-  decoder d = tj.init();
-  if (!d) return EYAS_FAILED;
+int eyas_turbo_pixels(void *d, const uint8_t *jpg, unsigned long size, int w, int h, int format,
+                      uint8_t *dst, int pitch) {
   // A picture that the library takes to be larger is scaled down to w x h or refused.
-  int result = verdict(d, tj.pixels(d, jpg, size, dst, w, 4 * w, h, format, ACCURATE_DCT));
-  tj.destroy(d);
-  return result;
+  return verdict(d, tj.pixels(d, jpg, size, dst, w, pitch, h, format, ACCURATE_DCT));
 }

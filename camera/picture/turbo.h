@@ -5,19 +5,6 @@
 
 #include <stdint.h>
 
-// Values of turbojpeg.h's enumerations TJSAMP and TJPF.
-enum {
-  EYAS_SAMP_444 = 0,
-  EYAS_SAMP_422 = 1,
-  EYAS_SAMP_420 = 2,
-  EYAS_SAMP_GRAY = 3,
-  EYAS_SAMP_440 = 4,
-  EYAS_SAMP_411 = 5,
-
-  EYAS_PF_RGBA = 7,
-  EYAS_PF_CMYK = 11
-};
-
 // What comes of decoding.
 enum {
   EYAS_FAILED = 0,
@@ -30,14 +17,19 @@ enum {
 // there is none that has all that is needed. To be called once, before the others.
 const char *eyas_turbo_load(void);
 
-// eyas_turbo_planes decodes a JPEG of w x h pixels and subsampling samp into its component planes, luma
-// as wide as the chroma's width times their ratio; cb and cr are unused for grey.
-int eyas_turbo_planes(const uint8_t *jpg, unsigned long size, int w, int h, int samp,
+// eyas_turbo_open returns a decoder, for one picture after the other from one thread at a time, or NULL;
+// eyas_turbo_close frees it.
+void *eyas_turbo_open(void);
+void eyas_turbo_close(void *decoder);
+
+// eyas_turbo_planes decodes a JPEG of w x h pixels and subsampling samp (TJSAMP) into its component planes, luma
+// as wide as the chroma's width times their ratio, and likewise high; cb and cr are unused for grey.
+int eyas_turbo_planes(void *decoder, const uint8_t *jpg, unsigned long size, int w, int h, int samp,
                       uint8_t *y, uint8_t *cb, uint8_t *cr, int y_stride, int c_stride);
 
-// eyas_turbo_pixels decodes a JPEG of w x h pixels of any subsampling into tightly packed pixels of four
-// bytes.
-int eyas_turbo_pixels(const uint8_t *jpg, unsigned long size, int w, int h, int format,
-                      uint8_t *dst);
+// eyas_turbo_pixels decodes a JPEG of w x h pixels of any subsampling into rows of pixels of a format
+// (TJPF), each pitch bytes behind the one before.
+int eyas_turbo_pixels(void *decoder, const uint8_t *jpg, unsigned long size, int w, int h, int format,
+                      uint8_t *dst, int pitch);
 
 #endif
