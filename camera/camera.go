@@ -73,7 +73,7 @@ type Source interface {
 	Run(ctx context.Context, sink Sink) error
 }
 
-// Sink receives what a source delivers, from one goroutine.
+// Sink receives what a source delivers, from the goroutine that runs it.
 type Sink interface {
 	// Frame takes ownership of f, also when it returns an error. It may block: a file waits.
 	// An error ends the source, whose Run returns it.
@@ -81,6 +81,11 @@ type Sink interface {
 	// Fault reports that one item failed, for example one picture of a folder; the source
 	// goes on.
 	Fault(err error)
+	// Reclaim releases the oldest frame of a live source that waits to be taken, and says whether there was one: the source has
+	// no room for a newer one.
+	Reclaim() bool
+	// State reports what a live source does now; err says why it is StateLost.
+	State(s State, err error)
 }
 
 // Counter is a source that knows, or estimates, how many frames it will deliver.
@@ -120,10 +125,14 @@ func badSpec(format string, args ...any) error { return specError{fmt.Errorf(for
 
 // base is what all sources have in common.
 type base struct {
-	name string // as results show it
-	opts options
-	live bool
+	name    string // as results show it
+	opts    options
+	live    bool
+	reserve func(bytes int64) error // nil for nobody to ask
+	monitor *monitor
 }
+
+func newBase(name string, o options) base { return base{name: name, opts: o, monitor: &monitor{}} }
 
 func (b *base) Name() string { return b.name }
 func (b *base) Live() bool   { return b.live }

@@ -103,7 +103,7 @@ func (s *clip) run(ctx context.Context, sink Sink, syncFlag string) error {
 		return s.end(ctx, c, log, 0, err)
 	}
 	if s.opts.tooLarge(in.width, in.height) {
-		return s.errTooLarge()
+		return s.errTooLarge() // before the wait
 	}
 	described := time.NewTimer(s.wait)
 	defer described.Stop()
@@ -116,36 +116,44 @@ func (s *clip) run(ctx context.Context, sink Sink, syncFlag string) error {
 		s.opts.log.Warn("ffmpeg does not say what the clip's colours are: they are guessed by its size", "clip", s.path)
 	}
 	s.total.Store(int64(log.frames()))
-	frames := newPool(s.opts.buffers, frame.I420, log.colour(in.width, in.height), in.width, in.height)
-	return s.deliver(ctx, c, log, in, frames, &feed{base: &s.base, sink: sink})
+	out := newOutput(&s.base, sink)
+	defer out.close()
+	if err := out.Format(frame.I420, log.colour(in.width, in.height), in.width, in.height, 0); err != nil {
+		return fmt.Errorf("clip %s: %w", s.path, err)
+	}
+	return s.deliver(ctx, c, log, in, out)
 }
 
 // deliver hands on frame after frame; ffmpeg scales all to the size of the first.
-func (s *clip) deliver(ctx context.Context, c *child.Child, log *ffLog, in *nutReader, frames *pool, to *feed) error {
+func (s *clip) deliver(ctx context.Context, c *child.Child, log *ffLog, in *nutReader, out *Output) error {
+	want := out.size
 	for {
 		pts, size, err := in.next()
-		if err == nil && size != frames.bytes {
-			err = fmt.Errorf("%w: frame of %d bytes instead of %d", errNut, size, frames.bytes)
+		if err == nil && size != want {
+			err = fmt.Errorf("%w: frame of %d bytes instead of %d", errNut, size, want)
 		}
 		if err != nil {
-			return s.end(ctx, c, log, to.next, err)
+			return s.end(ctx, c, log, out.next, err)
 		}
-		if to.skip() {
+		var f *Frame
+		n := out.next
+		if !out.Skip() {
+			if f, err = out.due(ctx, pts); err != nil {
+				return err
+			}
+		}
+		if f == nil {
 			if err := in.skip(size); err != nil {
-				return s.end(ctx, c, log, to.next-1, err)
+				return s.end(ctx, c, log, n, err)
 			}
 			continue
 		}
-		f, err := frames.get(ctx)
-		if err != nil {
-			return err
-		}
-		if err := in.fill(f.pix); err != nil {
+		if err := in.fill(out.Packed(f)); err != nil {
 			f.Release()
-			return s.end(ctx, c, log, to.next, err)
+			return s.end(ctx, c, log, n, err)
 		}
 		f.PTS, f.HasPTS = pts, true
-		if err := to.put(ctx, f.Frame, pts); err != nil {
+		if err := out.put(ctx, f); err != nil {
 			return err
 		}
 	}

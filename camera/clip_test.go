@@ -51,6 +51,7 @@ type collector struct {
 	see    func(f *Frame) error
 	frames []*Frame // copies without pixels
 	faults []error
+	states []State
 }
 
 func (c *collector) Frame(_ context.Context, f *Frame) error {
@@ -64,6 +65,10 @@ func (c *collector) Frame(_ context.Context, f *Frame) error {
 	}
 	return nil
 }
+
+func (*collector) Reclaim() bool { return false }
+
+func (c *collector) State(to State, err error) { c.states = append(c.states, to) }
 
 func (c *collector) Fault(err error) { c.faults = append(c.faults, err) }
 

@@ -5,6 +5,7 @@ import "log/slog"
 const (
 	defaultMaxPixels = 100_000_000
 	defaultBuffers   = 8
+	liveSlots        = 2 // one is written while the other is read
 )
 
 // Option changes how a source is read.
@@ -15,13 +16,14 @@ type options struct {
 	every     int
 	maxFrames int // 0: no limit
 	realtime  bool
-	buffers   int
+	buffers   int // 0: the kind's default
 	name      string
 	log       *slog.Logger
+	timing    Timing
 }
 
 func collect(opts []Option) options {
-	o := options{maxPixels: defaultMaxPixels, every: 1, buffers: defaultBuffers, log: slog.New(slog.DiscardHandler)}
+	o := options{maxPixels: defaultMaxPixels, every: 1, log: slog.New(slog.DiscardHandler)}
 	for _, set := range opts {
 		set(&o)
 	}
@@ -54,11 +56,16 @@ func Realtime() Option {
 	return func(o *options) { o.realtime = true }
 }
 
-// Buffers sets how many frames of one clip, raw file or test pattern exist at most: the
-// source waits for a Release when all are in use, so a receiver that holds n frames needs n+1. It
-// defaults to 8; they are made as they are needed.
+// Buffers sets how many frames of one source exist at most. A file waits for a Release when all are in use, so a receiver that
+// holds n frames needs n+1; it defaults to 8, made as they are needed. A live source drops frames then; it
+// defaults to 2, of which one is written and the other waits or is read.
 func Buffers(n int) Option {
 	return func(o *options) { o.buffers = max(n, 1) }
+}
+
+// Times sets the time-outs of live sources.
+func Times(t Timing) Option {
+	return func(o *options) { o.timing = t }
 }
 
 // Name names the source, whatever characters the name has: the text given to Open is then all WHAT.
@@ -79,6 +86,17 @@ func Logger(l *slog.Logger) Option {
 // tooLarge says whether a picture has more pixels than allowed, without overflow.
 func (o *options) tooLarge(w, h int) bool {
 	return w > 0 && h > o.maxPixels/w
+}
+
+// slots is how many frames there may be.
+func (o *options) slots(live bool) int {
+	switch {
+	case o.buffers > 0:
+		return o.buffers
+	case live:
+		return liveSlots
+	}
+	return defaultBuffers
 }
 
 // total is what remains of n frames after Every and MaxFrames.

@@ -2,6 +2,7 @@ package camera
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/eyas-edge/eyas/camera/frame"
@@ -48,6 +49,7 @@ func openPattern(b base, rest string) (Source, error) {
 		return nil, err
 	}
 	s.live = b.opts.realtime || s.frames == 0
+	s.monitor.s = Stats{Format: frame.RGB24, Width: s.w, Height: s.h, FPS: s.fps}
 	return s, nil
 }
 
@@ -60,20 +62,27 @@ func (s *pattern) Total() int {
 }
 
 func (s *pattern) Run(ctx context.Context, sink Sink) error {
-	frames := newPool(s.opts.buffers, frame.RGB24, frame.Colour{}, s.w, s.h)
-	to := &feed{base: &s.base, sink: sink}
-	for s.frames == 0 || to.next < uint64(s.frames) {
-		if to.skip() {
+	out := newOutput(&s.base, sink)
+	defer out.close()
+	if err := out.Format(frame.RGB24, frame.Colour{}, s.w, s.h, s.fps); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	for s.frames == 0 || out.next < uint64(s.frames) {
+		n := out.next
+		at := timeOf(n, s.fps)
+		if out.Skip() {
 			continue
 		}
-		f, err := frames.get(ctx)
+		f, err := out.due(ctx, at)
 		if err != nil {
 			return err
 		}
-		at := timeOf(to.next, s.fps)
-		draw(f.pix, s.w, s.h, to.next)
+		if f == nil {
+			continue
+		}
+		draw(out.Packed(f), s.w, s.h, n)
 		f.PTS, f.HasPTS = at, s.frames > 0
-		if err := to.put(ctx, f.Frame, at); err != nil {
+		if err := out.put(ctx, f); err != nil {
 			return ended(err)
 		}
 	}

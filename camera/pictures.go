@@ -30,7 +30,7 @@ func (s *pictures) Run(ctx context.Context, sink Sink) error {
 		if err != nil {
 			return err
 		}
-		return ended((&feed{base: &s.base, sink: sink}).put(ctx, f, 0))
+		return ended(newOutput(&s.base, sink).put(ctx, f))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := make(chan decoded) // unbuffered: one waits here while one is at the sink
@@ -58,9 +58,9 @@ func (s *pictures) decode(ctx context.Context, out chan<- decoded) {
 }
 
 func (s *pictures) deliver(ctx context.Context, ahead <-chan decoded, sink Sink) error {
-	to := &feed{base: &s.base, sink: sink}
+	out := newOutput(&s.base, sink)
 	for {
-		for to.skip() {
+		for out.Skip() {
 		}
 		select {
 		case d, ok := <-ahead:
@@ -68,10 +68,10 @@ func (s *pictures) deliver(ctx context.Context, ahead <-chan decoded, sink Sink)
 			case !ok:
 				return ctx.Err()
 			case d.err != nil:
-				to.next++
+				out.count()
 				sink.Fault(d.err)
 			default:
-				if err := to.put(ctx, d.Frame, 0); err != nil {
+				if err := out.put(ctx, d.Frame); err != nil {
 					return err
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/internal/fserr"
@@ -50,6 +51,7 @@ func openRaw(b base, rest string) (Source, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a file")
 	}
+	s.monitor.s = Stats{Format: s.format, Width: s.w, Height: s.h, FPS: s.fps}
 	s.frames = int(info.Size() / int64(s.format.Bytes(s.w, s.h)))
 	return s, nil
 }
@@ -63,13 +65,18 @@ func (s *raw) Run(ctx context.Context, sink Sink) error {
 		return fmt.Errorf("raw %s: %w", s.path, fserr.Bare(err))
 	}
 	defer f.Close()
-	frames := newPool(s.opts.buffers, s.format, frame.Colour{}, s.w, s.h)
-	to := &feed{base: &s.base, sink: sink}
+	out := newOutput(&s.base, sink)
+	defer out.close()
+	if err := out.Format(s.format, frame.Colour{}, s.w, s.h, s.fps); err != nil {
+		return fmt.Errorf("raw %s: %w", s.path, err)
+	}
+	size := int64(out.size)
 	for {
-		if to.skip() {
-			_, err = f.Seek(int64(frames.bytes), io.SeekCurrent)
+		at := timeOf(out.next, s.fps)
+		if out.Skip() {
+			_, err = f.Seek(size, io.SeekCurrent)
 		} else {
-			err = s.deliver(ctx, f, frames, to)
+			err = s.deliver(ctx, f, out, at)
 		}
 		if err != nil {
 			return ended(err)
@@ -78,12 +85,16 @@ func (s *raw) Run(ctx context.Context, sink Sink) error {
 }
 
 // deliver reads one frame; at the end of the file it returns errEnough.
-func (s *raw) deliver(ctx context.Context, r io.Reader, frames *pool, to *feed) error {
-	f, err := frames.get(ctx)
+func (s *raw) deliver(ctx context.Context, file *os.File, out *Output, at time.Duration) error {
+	f, err := out.due(ctx, at)
 	if err != nil {
 		return err
 	}
-	n, err := io.ReadFull(r, f.pix)
+	if f == nil {
+		_, err := file.Seek(int64(out.size), io.SeekCurrent)
+		return err
+	}
+	n, err := io.ReadFull(file, out.Packed(f))
 	if err != nil {
 		f.Release()
 		switch {
@@ -91,11 +102,10 @@ func (s *raw) deliver(ctx context.Context, r io.Reader, frames *pool, to *feed) 
 			return errEnough
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return fmt.Errorf("raw %s: the file ends within frame %d: %d of %d bytes; is it really %s of %dx%d?",
-				s.path, to.next, n, len(f.pix), s.format, s.w, s.h)
+				s.path, out.next, n, out.size, s.format, s.w, s.h)
 		}
 		return fmt.Errorf("raw %s: %w", s.path, fserr.Bare(err))
 	}
-	at := timeOf(to.next, s.fps)
 	f.PTS, f.HasPTS = at, true
-	return to.put(ctx, f.Frame, at)
+	return out.put(ctx, f)
 }

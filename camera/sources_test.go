@@ -208,7 +208,11 @@ func TestRawAllocations(t *testing.T) {
 type drain struct{}
 
 func (drain) Frame(_ context.Context, f *Frame) error { f.Release(); return nil }
-func (drain) Fault(error)                             {}
+func (drain) Reclaim() bool                           { return false }
+
+func (drain) State(State, error) {}
+
+func (drain) Fault(error) {}
 
 func TestPoolBlocks(t *testing.T) {
 	var held []*Frame
@@ -228,7 +232,11 @@ func TestPoolBlocks(t *testing.T) {
 type sinkFunc func(*Frame) error
 
 func (s sinkFunc) Frame(_ context.Context, f *Frame) error { return s(f) }
-func (sinkFunc) Fault(error)                               {}
+func (sinkFunc) Reclaim() bool                             { return false }
+
+func (sinkFunc) State(State, error) {}
+
+func (sinkFunc) Fault(error) {}
 
 func TestPattern(t *testing.T) {
 	const w, h = 64, 32

@@ -1,6 +1,7 @@
 package camera
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -53,10 +54,7 @@ func Open(spec string, opts ...Option) (Source, error) {
 	full, err := expand(what)
 	if err == nil {
 		var s Source
-		b := base{name: shown, opts: o}
-		if name != "" {
-			b.name = name
-		}
+		b := newBase(cmp.Or(name, shown), o)
 		if s, err = open(b, name != "", full); err == nil {
 			return s, nil
 		}

@@ -26,6 +26,7 @@ type Intake struct {
 	feeds  []*feed
 	next   int           // where the rotation goes on
 	wake   chan struct{} // something may have changed
+	states func(source int, to camera.State, err error)
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -43,11 +44,11 @@ type feed struct {
 	superseded atomic.Uint64
 }
 
-// Start runs the sources: live ones at the same time, the others in the order given. Close must be
-// called.
-func Start(ctx context.Context, sources []camera.Source) *Intake {
+// Start runs the sources: live ones at the same time, the others in the order given. states is told what live ones do,
+// from their goroutines. Close must be called.
+func Start(ctx context.Context, sources []camera.Source, states func(source int, to camera.State, err error)) *Intake {
 	ctx, cancel := context.WithCancel(ctx)
-	in := &Intake{wake: make(chan struct{}, 1), cancel: cancel}
+	in := &Intake{wake: make(chan struct{}, 1), states: states, cancel: cancel}
 	var files *feed
 	for i, s := range sources {
 		if s.Live() {
@@ -207,12 +208,7 @@ func (s *sink) Frame(ctx context.Context, fr *camera.Frame) error {
 			return ctx.Err()
 		default:
 		}
-		select { // full: the newer frame wins
-		case old := <-s.queue:
-			old.Frame.Release()
-			s.superseded.Add(1)
-		default:
-		}
+		s.Reclaim() // full: the newer frame wins
 	}
 	if err := s.send(ctx, s.queue, item); err != nil {
 		fr.Release()
@@ -220,6 +216,21 @@ func (s *sink) Frame(ctx context.Context, fr *camera.Frame) error {
 	}
 	return nil
 }
+
+// Reclaim takes the waiting frame of a live source back.
+func (s *sink) Reclaim() bool {
+	if !s.live {
+		return false
+	}
+	old, ok := poll(s.queue)
+	if ok {
+		old.Frame.Release()
+		s.superseded.Add(1)
+	}
+	return ok
+}
+
+func (s *sink) State(to camera.State, err error) { s.in.states(s.source, to, err) }
 
 func (s *sink) Fault(err error) {
 	s.send(s.ctx, s.faults, Item{Source: s.source, Err: err})

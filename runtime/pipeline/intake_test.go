@@ -69,7 +69,7 @@ func TestFaultsKeepTheirPlace(t *testing.T) {
 		}
 		return nil
 	}
-	in := Start(ctx, []camera.Source{fake{name: "a", run: mixed}, fake{name: "b", run: counting(t, 1)}})
+	in := Start(ctx, []camera.Source{fake{name: "a", run: mixed}, fake{name: "b", run: counting(t, 1)}}, nil)
 	defer in.Close()
 	for i := range 43 {
 		item, ok := in.Next(ctx)
@@ -86,7 +86,7 @@ func TestFilesKeepTheirOrder(t *testing.T) {
 	ctx := bounded(t)
 	in := Start(ctx, []camera.Source{
 		fake{name: "a", run: counting(t, 50)}, fake{name: "b", run: counting(t, 30)},
-	})
+	}, nil)
 	defer in.Close()
 	var got []string
 	for {
@@ -127,7 +127,7 @@ func TestLiveKeepsTheNewest(t *testing.T) {
 		close(sent)
 		<-ctx.Done()
 		return ctx.Err()
-	}}})
+	}}}, nil)
 	<-sent
 	item, ok := in.Next(ctx)
 	if !ok || item.Frame.Seq != 9 {
@@ -151,7 +151,7 @@ func TestFaultsAreHandedOut(t *testing.T) {
 			return broken
 		}},
 		fake{name: "good", run: counting(t, 3)},
-	})
+	}, nil)
 	defer in.Close()
 	var frames, faults, ends int
 	for {
@@ -181,7 +181,7 @@ func TestFaultsAreHandedOut(t *testing.T) {
 func TestEndComesLast(t *testing.T) {
 	ctx := bounded(t)
 	for range 200 {
-		in := Start(ctx, []camera.Source{fake{name: "cam", live: true, run: counting(t, 1)}})
+		in := Start(ctx, []camera.Source{fake{name: "cam", live: true, run: counting(t, 1)}}, nil)
 		var got []string
 		for {
 			item, ok := in.Next(ctx)
@@ -223,7 +223,7 @@ func TestCloseWhileSourcesAreBlocked(t *testing.T) {
 			}
 			return ctx.Err()
 		}},
-	})
+	}, nil)
 	for ctx := bounded(t); ; {
 		item, ok := in.Next(ctx)
 		if !ok {
