@@ -1,5 +1,5 @@
 // Package places knows the folders that Eyas looks into: the one of pulled models and libraries, the
-// cache, and Eyas' own source tree with the fetched files of development. It creates nothing.
+// cache, the one of the rings' sockets, and Eyas' own source tree with the fetched files of development. It creates nothing.
 package places
 
 import (
@@ -75,6 +75,20 @@ func (s Surroundings) Cache() (string, error) {
 		return filepath.Join(dir, ".cache", "eyas"), nil
 	}
 	return "", errors.New("no home directory is known: set EYAS_HOME to a folder for models and caches")
+}
+
+// Rings returns the absolute path of the folder of the rings' sockets: run/rings in $EYAS_HOME, else
+// $XDG_RUNTIME_DIR/eyas/rings, else that of a service, /run/eyas/rings.
+func (s Surroundings) Rings() (string, error) {
+	if dir, err := s.own(); err != nil {
+		return "", err
+	} else if dir != "" {
+		return filepath.Join(dir, "run", "rings"), nil
+	}
+	if dir := s.Env("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "eyas", "rings"), nil
+	}
+	return "/run/eyas/rings", nil
 }
 
 // own returns the absolute path of $EYAS_HOME, "" if it is not set.

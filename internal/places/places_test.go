@@ -55,6 +55,26 @@ func TestCache(t *testing.T) {
 	}
 }
 
+func TestRings(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		wd   string
+		env  map[string]string
+		want string // "" for an error
+	}{
+		{"own", "/w", map[string]string{"EYAS_HOME": "/data/", "XDG_RUNTIME_DIR": "/run/user/7"}, "/data/run/rings"},
+		{"own, relative to nowhere", "", map[string]string{"EYAS_HOME": "data"}, ""},
+		{"XDG", "/w", map[string]string{"XDG_RUNTIME_DIR": "/run/user/7"}, "/run/user/7/eyas/rings"},
+		{"XDG, relative", "/w", map[string]string{"XDG_RUNTIME_DIR": "x"}, "/run/eyas/rings"},
+		{"service", "", nil, "/run/eyas/rings"},
+	} {
+		s := Surroundings{Wd: c.wd, Env: func(k string) string { return c.env[k] }}
+		if got, err := s.Rings(); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
+	}
+}
+
 func TestSourceTree(t *testing.T) {
 	root := t.TempDir()
 	ours, other := filepath.Join(root, "ours"), filepath.Join(root, "other")
