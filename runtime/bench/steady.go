@@ -66,9 +66,10 @@ type loop struct {
 // newLoop measures a few runs to know how many fit into the duration. Before them Go's collector takes what the opening
 // left, so that finalizers are done before anything is counted.
 func newLoop(r runner, q request) (*loop, error) {
-	goruntime.GC()
-	goruntime.GC()
 	spareThreads()
+	if err := collectBeside(r); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	for range warmRuns {
 		if err := r.Run(); err != nil {
@@ -97,6 +98,29 @@ func newLoop(r runner, q request) (*loop, error) {
 		return nil, errors.Join(err, l.close())
 	}
 	return l, nil
+}
+
+// collectBeside has Go's collector run on other threads while the loop is in C, as it does by itself every two minutes: the
+// first time, that touches pages of the program and stacks of its workers, some hundred KiB, which are no growth.
+func collectBeside(r runner) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 2 { // twice: what the first leaves to finalizers and to the sweep
+			goruntime.GC()
+		}
+	}()
+	for {
+		if err := r.Run(); err != nil {
+			<-done
+			return err
+		}
+		select {
+		case <-done:
+			return nil
+		default:
+		}
+	}
 }
 
 // spareThreads has Go's scheduler make some threads now. One that it made during the loop, to run something in the
