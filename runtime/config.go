@@ -78,6 +78,8 @@ type Config struct {
 
 	// Pictures makes each Result carry its picture.
 	Pictures bool `yaml:"-"`
+	// Wanted, if set, is asked for every frame of a source whether its results are to carry the picture, where Pictures is off.
+	Wanted func(source string) bool `yaml:"-"`
 	// Logger takes warnings and progress. It defaults to none.
 	Logger *slog.Logger `yaml:"-"`
 	// OnEvent, if set, is called for each event, one at a time. The run that an event is about may not have ended: it

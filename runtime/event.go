@@ -14,12 +14,13 @@ type Event struct {
 	Time   time.Time
 	Source string // the source it is about, "" for none
 	Model  string // the model it is about, "" for none
-	State  string // of a source: open, ended or failed
+	State  string // of a source: connecting, open, lost, ended or failed
 	Text   string // for people
 
 	Frames, Detections, Failed uint64         // of a summary
 	Took                       time.Duration  // of a summary, and of ready: since Open was called
 	Memory                     *memplan.Usage // of a summary; nil where nothing was planned
+	Sources                    []SourceStatus // of a summary: the live ones
 }
 
 // AppendJSON appends the event as one line of JSON, without a line feed.
@@ -51,6 +52,16 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 		if memory, err := json.Marshal(e.Memory); err == nil { // its numbers are all finite
 			dst = append(append(dst, `,"memory":`...), memory...)
 		}
+	}
+	if len(e.Sources) > 0 {
+		dst = append(dst, `,"sources":[`...)
+		for i := range e.Sources {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = e.Sources[i].appendJSON(dst)
+		}
+		dst = append(dst, ']')
 	}
 	return append(dst, '}')
 }

@@ -22,7 +22,7 @@ const measuredNow = "measured at this start"
 // planFor lays out the memory of all models, from what their recorded runs need, for batches up to n.
 func (rt *Runtime) planFor(n int) memplan.Plan {
 	p := rt.layOut(rt.lane.Need(n), (*Model).weightBytes)
-	p.Regions = append(p.Regions, rt.others...)
+	p.Regions = append(append(p.Regions, rt.rings...), rt.others...)
 	return p
 }
 
@@ -161,8 +161,13 @@ func (m *Model) limit() {
 	}
 }
 
-// Plan returns the memory that everything takes, fixed before the first frame. It must not be changed.
-func (rt *Runtime) Plan() *memplan.Plan { return rt.laid }
+// Plan returns the memory that everything takes, fixed before the first frame: what changes later is the frames of sources
+// that give others than expected, in a plan of its own. It must not be changed.
+func (rt *Runtime) Plan() *memplan.Plan {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return rt.laid
+}
 
 // meter measures what frames cost beside time.
 type meter struct {
@@ -236,6 +241,7 @@ func (rt *Runtime) measureRegions(u *memplan.Usage) {
 		memplan.Weights:  rt.weightsPresent(),
 		memplan.Headroom: 0,
 		memplan.Tensors:  present(rt.lane.Tensors()...),
+		memplan.Frames:   rt.frames(),
 		memplan.Engine:   rt.engineBytes(),
 		memplan.Go:       goBytes(),
 	}
@@ -253,8 +259,9 @@ func (rt *Runtime) measureRegions(u *memplan.Usage) {
 			measured[memplan.Headroom] += peak
 		}
 	}
-	for _, kind := range []memplan.Kind{memplan.Weights, memplan.Headroom, memplan.Arena, memplan.Spill, memplan.Tensors, memplan.Engine, memplan.Go} {
-		if planned := rt.laid.Of(kind); planned > 0 || measured[kind] != 0 {
+	laid := rt.Plan()
+	for _, kind := range []memplan.Kind{memplan.Weights, memplan.Headroom, memplan.Arena, memplan.Spill, memplan.Tensors, memplan.Frames, memplan.Engine, memplan.Go} {
+		if planned := laid.Of(kind); planned > 0 || measured[kind] != 0 {
 			u.Regions = append(u.Regions, memplan.RegionUsage{Kind: kind, Planned: planned, Measured: measured[kind]})
 		}
 	}
@@ -283,7 +290,7 @@ func (rt *Runtime) weightsPresent() int64 {
 // engineBytes returns what the inference library holds: all of the process's memory but what is ours and Go's.
 func (rt *Runtime) engineBytes() int64 {
 	p := machine.ReadProcess("/")
-	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - max(rt.weightsPresent(), 0) - max(present(rt.lane.Tensors()...), 0)
+	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.frames() - max(rt.weightsPresent(), 0) - max(present(rt.lane.Tensors()...), 0)
 	if a := rt.lane.Arena(); a != nil {
 		n -= max(present(a.Bytes()), 0)
 	}

@@ -28,7 +28,7 @@ type Result struct {
 	Detections    []Detection // the best score first
 	Timing        Timing
 
-	// Picture is the frame itself where Config.Pictures asks for it. The Result owns it:
+	// Picture is the frame itself where Config.Pictures or Wanted asks for it, else nil. The Result owns it:
 	// do not release it. A clone has none.
 	Picture *camera.Frame
 }

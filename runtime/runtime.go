@@ -41,8 +41,10 @@ type Runtime struct {
 	cold      bool             // a model was optimised at this start
 	planning  bool             // for the document: also of what does not fit
 	others    []memplan.Region // what the library and Go take
+	rings     []memplan.Region // the frames of live sources
 	laid      *memplan.Plan
 	meter     meter
+	tracks    []*track // the sources of the last Stream
 
 	mu      sync.Mutex
 	closed  bool
@@ -114,6 +116,7 @@ func (rt *Runtime) open(ctx context.Context) error {
 		options.EP = ort.EPCPU // auto has said already why it is not the GPU
 	}
 	rt.openCache()
+	rt.expectRings()
 	return rt.learn(ctx, options)
 }
 

@@ -15,6 +15,9 @@ func (c *Config) OpenSources() ([]camera.Source, error) {
 	if c.Realtime {
 		options = append(options, camera.Realtime())
 	}
+	if c.Pictures || c.Output.Save != "" { // frames are held until their results have been seen
+		options = append(options, camera.Buffers(inFlight+2))
+	}
 	var sources []camera.Source
 	var failed []error
 	for _, s := range c.Sources {

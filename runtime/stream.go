@@ -42,7 +42,8 @@ func (rt *Runtime) Stream(ctx context.Context, sources ...camera.Source) iter.Se
 type stream struct {
 	rt      *Runtime
 	sources []camera.Source
-	models  [][]int // per source the indices of its models
+	models  [][]int  // per source the indices of its models
+	tracks  []*track // per source
 
 	cancel  context.CancelFunc
 	intake  *pipeline.Intake
@@ -113,12 +114,33 @@ func (rt *Runtime) modelsOf(source string) []int {
 
 func (s *stream) start(ctx context.Context) {
 	ctx, s.cancel = context.WithCancel(ctx)
-	s.intake = pipeline.Start(ctx, s.sources)
+	for _, source := range s.sources {
+		e := Event{Kind: "source", Source: source.Name(), State: camera.StateOpen.String()}
+		if m, ok := source.(camera.Monitored); ok && source.Live() {
+			e.State = camera.StateConnecting.String()
+			m.Reserve(func(bytes int64) error { return s.rt.reserve(source.Name(), bytes) })
+		}
+		s.rt.event(e)
+	}
+	s.intake = pipeline.Start(ctx, s.sources, s.state)
+	for i, source := range s.sources {
+		s.tracks = append(s.tracks, &track{source: source, superseded: func() uint64 { return s.intake.Superseded(i) }})
+	}
+	s.rt.mu.Lock()
+	s.rt.tracks = s.tracks
+	s.rt.mu.Unlock()
 	s.done.Go(s.run)
 	s.done.Go(func() { s.dispatch(ctx) })
-	for _, source := range s.sources {
-		s.rt.event(Event{Kind: "source", Source: source.Name(), State: "open"})
+}
+
+// state tells what a live source does now.
+func (s *stream) state(source int, to camera.State, err error) {
+	e := Event{Kind: "source", Source: s.sources[source].Name(), State: to.String()}
+	if err != nil {
+		e.Text = err.Error()
+		s.rt.log.Warn(fmt.Sprintf("source %s: %s: %v; trying again", e.Source, to, err))
 	}
+	s.rt.event(e)
 }
 
 // stop ends everything and gives back what is in flight.
@@ -178,7 +200,7 @@ func (s *stream) fill(ctx context.Context, j *job) {
 		st.filled = time.Now()
 		s.steps <- st // never blocks: it has room for all sets
 	}
-	if !s.rt.cfg.Pictures {
+	if !s.rt.cfg.Pictures && (s.rt.cfg.Wanted == nil || !s.rt.cfg.Wanted(s.sources[j.item.Source].Name())) {
 		j.release() // the pixels are in the tensors: the source may have its buffer back
 	}
 }
@@ -213,6 +235,7 @@ func (s *stream) yieldJob(j *job, yield func(*Result, error) bool) bool {
 		return s.yieldSource(j.item, yield)
 	}
 	s.rt.meter.frame()
+	delivered := false
 	for i := range j.n {
 		st := &j.steps[i]
 		<-st.ran
@@ -220,6 +243,9 @@ func (s *stream) yieldJob(j *job, yield func(*Result, error) bool) bool {
 		res, err := s.read(j, st)
 		if err != nil {
 			err = fmt.Errorf("%s: frame %d: %w", j.head.Source, j.head.Frame, err)
+		} else if !delivered {
+			delivered = true
+			s.tracks[j.item.Source].deliver(res.Age)
 		}
 		if !yield(res, err) {
 			return false
@@ -234,6 +260,7 @@ func (s *stream) yieldSource(item pipeline.Item, yield func(*Result, error) bool
 		if item.Err != nil {
 			e.State, e.Text = "failed", item.Err.Error()
 		}
+		s.tracks[item.Source].ended(item.Err)
 		s.rt.event(e)
 	}
 	return item.Err == nil || yield(nil, item.Err)
@@ -248,9 +275,7 @@ func (s *stream) read(j *job, st *step) (*Result, error) {
 	s.result.Detections = found
 	st.model.finish(&st.looked, &s.result)
 	s.result.Timing.Queue += max(st.started.Sub(j.item.Arrived), 0)
-	if s.rt.cfg.Pictures {
-		s.result.Picture = j.item.Frame
-	}
+	s.result.Picture = j.item.Frame // still there if it is wanted
 	return &s.result, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
@@ -73,17 +74,22 @@ func (c *runCmd) show(e *env, cfg *eyas.Config) error {
 type session struct {
 	e        *env
 	cfg      eyas.Config
-	lines    *sink.Lines
 	saver    *sink.Saver // nil without --save
 	sequence sink.Sequence
-	failed   uint64
 	frames   uint64
 	objects  uint64
-	deaf     error // nobody reads standard output any more
+
+	mu     sync.Mutex   // guards what follows: cameras tell of themselves beside the results
+	lines  *sink.Lines  // nil before there is somewhere to write
+	early  []eyas.Event // from then
+	failed uint64
+	short  bool  // a camera was refused for want of memory
+	deaf   error // nobody reads standard output any more
 }
 
 func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	start := time.Now()
+	cfg.Pictures = cfg.Output.Save != ""
 	sources, bad := cfg.OpenSources()
 	missing := unjoin(bad)
 	for _, err := range missing {
@@ -98,15 +104,7 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	if len(sources) == 0 {
 		return s.end(sources, nil)
 	}
-	var early []eyas.Event // before there is somewhere to write them
-	s.cfg.Pictures = s.cfg.Output.Save != ""
-	s.cfg.OnEvent = func(e eyas.Event) {
-		if s.lines == nil {
-			early = append(early, e)
-			return
-		}
-		s.event(e)
-	}
+	s.cfg.OnEvent = s.event
 	rt, err := eyas.Open(e.ctx, s.cfg)
 	if err != nil {
 		return s.end(sources, err)
@@ -124,9 +122,6 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 			}
 		}
 	}()
-	for _, event := range early {
-		s.event(event)
-	}
 	for _, err := range missing {
 		s.event(eyas.Event{Kind: "source", Time: time.Now(), State: "failed", Text: err.Error()})
 	}
@@ -136,13 +131,14 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, cfg.Duration)
 		defer cancel()
 	}
-	s.stream(ctx, rt, sources, newStatus(e, s.terminal(), sources, quiet))
-	memory := rt.Memory()
+	s.stream(ctx, rt, sources, newStatus(e, s.terminal(), sources, rt.Status, quiet))
+	memory, cameras := rt.Memory(), cameras(rt.Status())
 	rt.Close() // says what only the end of a run shows
 	s.event(eyas.Event{Kind: "summary", Time: time.Now(), Frames: s.frames, Detections: s.objects, Failed: s.failed,
-		Took: time.Since(start), Memory: &memory})
+		Took: time.Since(start), Memory: &memory, Sources: cameras})
+	s.reportCameras(cameras)
 	s.report(&memory)
-	return s.end(sources, s.deaf)
+	return s.end(sources, s.unheard())
 }
 
 // abortAfter is how long a run that was told to stop may take for the frames in flight, so that the
@@ -175,7 +171,13 @@ func (s *session) openSinks(sources []camera.Source) (err error) {
 			return err
 		}
 	}
+	s.mu.Lock()
 	s.lines = lines
+	early := s.early
+	s.mu.Unlock()
+	for _, event := range early {
+		s.event(event)
+	}
 	if s.cfg.Output.Save != "" {
 		s.saver, err = sink.NewSaver(s.cfg.Output.Save, sources, s.cfg.Logger)
 	}
@@ -227,14 +229,14 @@ func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera
 			s.frames++
 		}
 		s.objects += uint64(len(res.Detections))
-		s.wrote(s.lines.Result(res))
+		s.write(func(l *sink.Lines) error { return l.Result(res) })
 		if s.saver != nil {
 			if err := s.saver.Result(s.e.ctx, res); err != nil {
 				s.fail(err)
 			}
 		}
 		status.result(res, first)
-		if s.deaf != nil {
+		if s.unheard() != nil {
 			return
 		}
 	}
@@ -242,25 +244,46 @@ func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera
 
 // fail counts and says that something went wrong while the run goes on.
 func (s *session) fail(err error) {
+	s.mu.Lock()
 	s.failed++
+	s.short = s.short || errors.Is(err, eyas.ErrBudget)
+	s.mu.Unlock()
 	s.e.say(err)
 }
 
-// wrote takes the outcome of writing a line.
-func (s *session) wrote(err error) {
-	switch {
-	case err == nil:
-	case s.e.closedStdout(err):
-		s.deaf = err
-	default:
+// write writes a line.
+func (s *session) write(line func(*sink.Lines) error) {
+	s.mu.Lock()
+	err := line(s.lines)
+	if err != nil && s.e.closedStdout(err) {
+		s.deaf, err = err, nil
+	}
+	s.mu.Unlock()
+	if err != nil {
 		s.fail(err)
 	}
 }
 
+// unheard returns the error of a standard output that nobody reads any more.
+func (s *session) unheard() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deaf
+}
+
+// event writes what happened, or keeps it until there is somewhere to write.
 func (s *session) event(e eyas.Event) {
-	if s.cfg.Output.Events {
-		s.wrote(s.lines.Event(&e))
+	if !s.cfg.Output.Events {
+		return
 	}
+	s.mu.Lock()
+	if s.lines == nil {
+		s.early = append(s.early, e)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	s.write(func(l *sink.Lines) error { return l.Event(&e) })
 }
 
 // reportFrames is the length of a run that ends with a report of its memory: for a few pictures, means per
@@ -290,8 +313,10 @@ func (s *session) end(sources []camera.Source, err error) error {
 		return exitError{code: 128 + int(sig)}
 	case sig != 0 && errors.Is(err, context.Canceled):
 		return nil
+	case err == nil && s.short:
+		return exitError{code: exitMachine} // each was said when it happened
 	case err == nil && s.failed > 0:
-		return exitError{code: exitFailed} // each was said when it happened
+		return exitError{code: exitFailed}
 	}
 	return err
 }

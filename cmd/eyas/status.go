@@ -12,20 +12,33 @@ import (
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
-// status is what a person at a terminal sees: a line per picture, or a bar for folders and clips.
-// Away from a terminal it is silent but for errors.
+// status is what a person at a terminal sees: a line per picture, a bar for folders and clips, or a line per
+// camera. Away from a terminal it is silent but for errors.
 type status struct {
 	e       *env
-	summary bool // a line per picture
-	bar     *bar // nil for none
+	summary bool         // a line per picture
+	bar     *bar         // nil for none
+	cameras *cameraLines // nil for none
 	sources []camera.Source
 	done    int64
 }
 
-// newStatus takes where the results go, nil for a file.
-func newStatus(e *env, results io.Writer, sources []camera.Source, quiet bool) *status {
+// newStatus takes where the results go, nil for a file, and what says how the sources do.
+func newStatus(e *env, results io.Writer, sources []camera.Source, ask func() []eyas.SourceStatus, quiet bool) *status {
 	s := &status{e: e, sources: sources}
 	if quiet || !terminal(e.stderr) {
+		return s
+	}
+	live := 0
+	for _, source := range sources {
+		if source.Live() {
+			live++
+		}
+	}
+	if live > 0 {
+		if !terminal(results) { // lines that are redrawn would wipe lines of results away
+			s.cameras = newCameraLines(e, live, ask)
+		}
 		return s
 	}
 	several := len(sources) > 1
@@ -76,6 +89,9 @@ func (s *status) result(r *eyas.Result, first bool) {
 func (s *status) close() {
 	if s.bar != nil {
 		s.bar.close()
+	}
+	if s.cameras != nil {
+		s.cameras.close()
 	}
 }
 

@@ -1,0 +1,49 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/memplan"
+)
+
+// expectRings plans the frames of the configuration's live sources: of the size that their text asks for. What is wrong
+// with a source is for whoever opens it to say.
+func (rt *Runtime) expectRings() {
+	sources, _ := rt.cfg.OpenSources()
+	for _, s := range sources {
+		if m, ok := s.(camera.Monitored); ok && s.Live() {
+			rt.rings = append(rt.rings, memplan.Region{
+				Kind: memplan.Frames, Owner: s.Name(), Bytes: m.RingBytes(), Basis: "as configured, or 1920x1080 in nv12", Placement: memplan.Shared,
+			})
+		}
+	}
+}
+
+// reserve makes room in the plan for the frames of a source, once their shape is known. The error, which wraps ErrBudget,
+// says that the plan cannot be extended so far.
+func (rt *Runtime) reserve(source string, bytes int64) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	rings := slices.Clone(rt.rings)
+	i := slices.IndexFunc(rings, func(r memplan.Region) bool { return r.Owner == source })
+	if i < 0 {
+		i = len(rings)
+		rings = append(rings, memplan.Region{Kind: memplan.Frames, Owner: source, Placement: memplan.Shared})
+	}
+	larger := bytes > rings[i].Bytes
+	rings[i].Bytes, rings[i].Basis = bytes, "as the source gives them"
+
+	p := *rt.laid
+	p.Regions = slices.DeleteFunc(slices.Clone(p.Regions), func(r memplan.Region) bool { return r.Kind == memplan.Frames })
+	p.Regions = append(p.Regions, rings...)
+	if larger {
+		// What is there already is in the capacity, too: only what comes on top can be too much.
+		if err := p.Place(rt.capacity(), rt.force()); err != nil {
+			return as(ErrBudget, fmt.Errorf("its frames take %s, more than was planned: %w", memplan.FormatBytes(bytes), err))
+		}
+	}
+	rt.rings, rt.laid = rings, &p
+	return nil
+}
