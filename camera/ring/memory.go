@@ -36,7 +36,7 @@ func (e *SpaceError) Unwrap() error { return e.Err }
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // The part of the free memory that no ring takes: the kernel's tables of the pages themselves, about
-// 1/200 of them, and room for the process, which would be killed if its group were filled to the brim.
+// 1/200 of it, and room for the process, which would be killed if its group were filled to the brim.
 const (
 	reserveBytes = 8 << 20
 	reserveShare = 64
@@ -61,7 +61,7 @@ func takeMemory(name string, h *header) (mem []byte, readOnly *os.File, err erro
 	switch {
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EFBIG):
 		// The kernel counts by other rules: strict overcommitment, a limit on the address space.
-		return nil, nil, &SpaceError{Name: name, Need: h.memory, Have: max(0, free(h.memory)), Err: err}
+		return nil, nil, &SpaceError{Name: name, Need: h.memory, Have: max(0, free()), Err: err}
 	case err != nil:
 		return nil, nil, fmt.Errorf("ring %s: %w", name, err)
 	}
@@ -70,18 +70,19 @@ func takeMemory(name string, h *header) (mem []byte, readOnly *os.File, err erro
 
 // checkSpace fails if need bytes would leave too little.
 func checkSpace(name string, need int64) error {
-	if have := free(need); have < need {
+	if have := free(); have < need {
 		return &SpaceError{Name: name, Need: need, Have: max(0, have)}
 	}
 	return nil
 }
 
-// free returns the bytes that a ring of need bytes may take, below zero if the reserve itself is not there. What
+// free returns the bytes that rings may take, below zero if the reserve itself is not there. What
 // cannot be found out does not limit.
-func free(need int64) int64 {
+func free() int64 {
 	have := int64(math.MaxInt64)
 	if m := machine.ReadMemory("/"); m.Available > 0 || m.Limit > 0 {
-		have = int64(min(m.Usable(), math.MaxInt64)) - reserveBytes - need/reserveShare
+		have = int64(min(m.Usable(), math.MaxInt64))
+		have -= reserveBytes + have/reserveShare
 	}
 	var files unix.Rlimit // a memfd is a file: beyond the limit the kernel sends SIGXFSZ
 	if unix.Getrlimit(unix.RLIMIT_FSIZE, &files) == nil {
