@@ -22,15 +22,15 @@ func schemes() []scheme {
 	return []scheme{
 		{"test:", openPattern},
 		{"raw:", openRaw},
-		{"/dev/video", nil},
-		{"v4l2:", nil},
-		{"csi:", nil},
-		{"rtsp://", nil},
-		{"rtsps://", nil},
-		{"http://", nil},
-		{"https://", nil},
+		{"/dev/video", openDevice},
+		{"v4l2:", openV4L2},
+		{"csi:", openCSI},
+		{"rtsp://", openRTSP("rtsp")},
+		{"rtsps://", openRTSP("rtsps")},
+		{"http://", openHTTP("http")},
+		{"https://", openHTTP("https")},
 		{"media:", nil},
-		{"gst:", nil},
+		{"gst:", openGst},
 	}
 }
 
