@@ -44,3 +44,25 @@ func blends(dst []blend, src int, columns bool) {
 		dst[d] = b
 	}
 }
+
+// shift moves all source positions by n; mirrored, position 0 is the one at n and they go down from there.
+func shift(all []blend, n int, mirrored bool) {
+	for i := range all {
+		c := &all[i]
+		if mirrored {
+			c.a, c.b = uint32(n)-c.a, uint32(n)-c.b
+		} else {
+			c.a, c.b = uint32(n)+c.a, uint32(n)+c.b
+		}
+	}
+}
+
+// exact says whether every position is one source position.
+func exact(all []blend) bool {
+	for i := range all {
+		if all[i].w0 != weightOne || all[i].w1 != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -8,11 +8,11 @@ import (
 
 // A conversion from luma and chroma adds one word of each table below. A word holds the shares
 // of red, green and blue in lanes of yuvLane bits, each with yuvBits bits of fraction, so that
-// one addition does three channels. The three roundings move a sum by at most 1.5/2048 of a level:
-// of random values 4 in 100,000 come out one level away from OpenCV 4.6, which has 20 bits.
+// one addition does three channels. The shares are rounded one by one, to what 16-bit vectors hold: of
+// random values one in 200 comes out one level away from OpenCV 4.6, which has 20 bits.
 const (
 	yuvLane = 21
-	yuvBits = 11
+	yuvBits = 7
 	// yuvBias keeps lanes from borrowing from their neighbours: the sums of all conversions
 	// lie in -271..547 levels.
 	yuvBias = 280
@@ -26,9 +26,17 @@ var clamped = func() (t [1024]uint8) {
 	return t
 }()
 
-// yuvToRGB holds the lanes of each luma and chroma value.
+// yuvToRGB is a conversion: its factors, and the lanes of each luma and chroma value.
 type yuvToRGB struct {
+	factors
 	y, u, v [256]uint64
+}
+
+// factors are coefficients in 16 bits. Those above 1 hold what is left after a 1: y and ub.
+type factors struct {
+	black          uint8
+	y              int16 // in units of 2^-15
+	vr, vg, ug, ub int16 // in units of 2^-14
 }
 
 // conversions is indexed by matrix, then by full range (1) or not. Limited-range BT.601 has
@@ -83,22 +91,24 @@ func derive(kr, kb float64, full bool) coefficients {
 	}
 }
 
-// table computes the lanes. The lanes of chroma may be negative, which borrows from the lane above;
-// adding luma, which carries the bias and the half for rounding, gives it back. The half is one
-// unit short, because decimal coefficients often sum to exactly half a level and OpenCV's, truncated
-// to 20 bits, then fall below it.
+// table computes factors and lanes. The lanes of chroma may be negative, which borrows from the lane above;
+// adding luma, which carries the bias and the half for rounding, gives it back.
 func (k coefficients) table() *yuvToRGB {
-	lanes := func(r, g, b float64) uint64 {
-		fixed := func(v float64) uint64 { return uint64(int64(math.Round(v * (1 << yuvBits)))) }
-		return fixed(r) + fixed(g)<<yuvLane + fixed(b)<<(2*yuvLane)
-	}
-	t := new(yuvToRGB)
+	fixed := func(v float64, bits int) int16 { return int16(math.Round(v * float64(int(1)<<bits))) }
+	t := &yuvToRGB{factors: factors{
+		black: uint8(k.black), y: fixed(k.y-1, 15),
+		vr: fixed(k.vr, 14), vg: fixed(k.vg, 14), ug: fixed(k.ug, 14), ub: fixed(k.ub-1, 14),
+	}}
+	// What the vector twin's multiplication gives: pmulhrsw on x86, sqrdmulh on arm64.
+	scaled := func(a int, f int16) int { return (a*int(f) + 1<<14) >> 15 }
+	lanes := func(r, g, b int) uint64 { return uint64(r + g<<yuvLane + b<<(2*yuvLane)) }
 	for i := range 256 {
-		y := k.y*max(float64(i)-k.black, 0) + yuvBias + 0.5 - 1.0/(1<<yuvBits)
-		c := float64(i - 128)
+		y := max(i-int(t.black), 0) << yuvBits
+		y += scaled(y, t.factors.y) + yuvBias<<yuvBits + 1<<(yuvBits-1)
+		c := (i - 128) << 8
 		t.y[i] = lanes(y, y, y)
-		t.u[i] = lanes(0, k.ug*c, k.ub*c)
-		t.v[i] = lanes(k.vr*c, k.vg*c, 0)
+		t.u[i] = lanes(0, scaled(c, t.ug), c>>1+scaled(c, t.ub))
+		t.v[i] = lanes(scaled(c, t.vr), scaled(c, t.vg), 0)
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package prep
 
 import (
 	"fmt"
+	"image"
 	"math"
 	"slices"
 
@@ -17,30 +18,40 @@ const MaxInput = 1 << 15
 // saw and its row buffers, and is for one goroutine.
 //
 // A frame is read once, row by row: the pixels that a row contributes are converted to RGB
-// levels, mixed horizontally, the last two such rows are kept and mixed vertically, and the
-// resulting levels go through a table to the tensor. Levels are those of OpenCV's INTER_LINEAR on
-// 8-bit pictures. All per-pixel work is in the functions read*, mix* and store* over whole
-// rows, which is where a vector implementation takes over.
+// levels and mixed horizontally, the last two such rows are kept and mixed vertically, and the
+// resulting levels become values of the tensor. Levels are those of OpenCV's INTER_LINEAR on
+// 8-bit pictures. There are two twins, with equal results: plain Go, in plain.go, and C with vector code, in
+// band.c, where the build and the processor allow it.
 type Filler struct {
+	// Region is the part of the picture that the model sees, in pixels of the picture; an empty one is all
+	// of it. It may change from frame to frame; a frame that does not hold all of it is refused.
+	Region image.Rectangle
+	// Flip mirrors that part left to right.
+	Flip bool
+
 	recipe   Recipe
 	inW, inH int
 	out      output
+	vector   bool // the C twin is used
 
 	shape shape // what the tables below were made for
 	fit   Transform
-	taps  []tap   // the source pixels that an output row needs, each once
-	cols  []blend // per output column, indices of taps
+	cols  []blend // per output column, source columns
 	lines []blend // per output row, source rows
+	plain plain
+	c     vector
 
-	pixels []pixel    // the taps of one source row
-	mixed  [2][]pixel // source rows mixed horizontally
-	held   [2]uint32  // which source row each of mixed holds
-	line   []pixel    // an output row
+	src   source // the frame while Fill runs
+	bands []band // one a thread
+	work  workers
 }
 
+// shape is everything about a frame that tables depend on.
 type shape struct {
 	format frame.Format
 	w, h   int
+	region image.Rectangle
+	flip   bool
 }
 
 // NewFiller makes a filler for inputs of inW x inH pixels. It refuses sizes outside of
@@ -59,14 +70,10 @@ func NewFiller(r Recipe, inW, inH int) (*Filler, error) {
 	}
 	f := &Filler{
 		recipe: r, inW: inW, inH: inH, out: out,
-		taps:   make([]tap, 0, 2*inW),
-		cols:   make([]blend, 0, inW),
-		lines:  make([]blend, 0, inH),
-		pixels: make([]pixel, 2*inW),
-		line:   make([]pixel, inW),
+		cols: make([]blend, 0, inW), lines: make([]blend, 0, inH), bands: make([]band, 1),
 	}
-	for i := range f.mixed {
-		f.mixed[i] = make([]pixel, inW)
+	if f.vector = vectorSupported(); f.vector {
+		f.c = newVector(&r, inW, out)
 	}
 	return f, nil
 }
@@ -97,10 +104,7 @@ func finite(v float32) bool { return !math.IsNaN(float64(v)) && !math.IsInf(floa
 func newWriter[E element](r Recipe, w, h int, view func(*tensor.Tensor) []E, cast func(float32) (E, bool)) (output, error) {
 	o := &writer[E]{view: view, w: w, h: h, channels: r.channels(), nhwc: r.NHWC, bgr: r.BGR && !r.Gray}
 	for c := range o.channels {
-		std := r.Std[c]
-		if std == 0 {
-			std = 1
-		}
+		std := r.std(c)
 		for level := range 256 {
 			v, ok := cast((float32(level) - r.Mean[c]) / std)
 			if !ok {
@@ -113,6 +117,14 @@ func newWriter[E element](r Recipe, w, h int, view func(*tensor.Tensor) []E, cas
 	return o, nil
 }
 
+// std returns what levels of channel c are divided by.
+func (r *Recipe) std(c int) float32 {
+	if r.Std[c] == 0 {
+		return 1
+	}
+	return r.Std[c]
+}
+
 func (r *Recipe) channels() int {
 	if r.Gray {
 		return 1
@@ -123,8 +135,8 @@ func (r *Recipe) channels() int {
 // Fill writes fr into sample number sample of dst, a tensor of the recipe's type and of shape
 // [N,C,inH,inW] or, for NHWC, [N,inH,inW,C]. Every element of the sample is written, whatever it
 // held before. It returns the transform that maps the model's boxes back, and fails without
-// touching dst when dst is another tensor than the recipe's or the frame's planes are too
-// short for its size. It allocates nothing.
+// touching dst when dst is another tensor than the recipe's, the frame's planes are too
+// short for its size or Region is not within it. It allocates nothing, but for the first frame of a shape.
 func (f *Filler) Fill(dst *tensor.Tensor, sample int, fr *frame.Frame) (Transform, error) {
 	if err := f.check(dst, sample); err != nil {
 		return Transform{}, fmt.Errorf("pre-processing: %w", err)
@@ -133,14 +145,20 @@ func (f *Filler) Fill(dst *tensor.Tensor, sample int, fr *frame.Frame) (Transfor
 	if err != nil {
 		return Transform{}, fmt.Errorf("pre-processing: %w", err)
 	}
-	f.prepare(&src)
-	f.out.bind(dst, sample)
-	f.out.pad(f.fit, f.recipe.Pad)
-	if f.fit.NewW == fr.Width && f.fit.NewH == fr.Height {
-		f.copyRows(&src)
-	} else {
-		f.resizeRows(&src)
+	region := image.Rect(0, 0, fr.Width, fr.Height)
+	if !f.Region.Empty() {
+		if !f.Region.In(region) {
+			return Transform{}, fmt.Errorf("pre-processing: region %v is not within the picture of %dx%d pixels",
+				f.Region, fr.Width, fr.Height)
+		}
+		region = f.Region
 	}
+	f.src = src
+	f.prepare(shape{fr.Format, fr.Width, fr.Height, region, f.Flip})
+	f.c.bind(&f.src)
+	f.out.bind(dst, sample)
+	f.run()
+	f.src = source{} // the frame is its owner's again
 	return f.fit, nil
 }
 
@@ -164,114 +182,44 @@ func (f *Filler) check(dst *tensor.Tensor, sample int) error {
 	return dst.Check()
 }
 
-// prepare makes the tables for the frame's shape unless they are those of the last one.
-func (f *Filler) prepare(src *source) {
-	s := shape{src.frame.Format, src.frame.Width, src.frame.Height}
+// prepare makes the tables for a shape unless they are those of the last one.
+func (f *Filler) prepare(s shape) {
 	if f.shape == s {
 		return
 	}
 	f.shape = s
-	f.fit = Fit(f.recipe.Resize, s.w, s.h, f.inW, f.inH)
+	f.fit = f.transform(s)
 	f.lines = f.lines[:f.fit.NewH]
-	blends(f.lines, s.h, false)
+	blends(f.lines, f.fit.H, false)
+	shift(f.lines, f.fit.Y, false)
 	f.cols = f.cols[:f.fit.NewW]
-	blends(f.cols, s.w, true)
-
-	f.taps = f.taps[:0]
-	last := [2]int{-1, -1} // source columns of the last two taps
-	use := func(x uint32) uint32 {
-		n := len(f.taps)
-		switch int(x) {
-		case last[1]:
-			return uint32(n - 1)
-		case last[0]:
-			return uint32(n - 2)
-		}
-		last = [2]int{last[1], int(x)}
-		f.taps = append(f.taps, src.tap(int(x)))
-		return uint32(n)
+	blends(f.cols, f.fit.W, true)
+	if f.fit.Flip {
+		shift(f.cols, f.fit.X+f.fit.W-1, true)
+	} else {
+		shift(f.cols, f.fit.X, false)
 	}
-	for i := range f.cols { // columns never go back, so that a column in use is one of the last two
-		c := &f.cols[i]
-		c.a, c.b = use(c.a), use(c.b)
+	if f.vector {
+		f.c.prepare(f)
+	} else {
+		f.plain.prepare(f)
 	}
 }
 
-// read converts the taps of source row y.
-func (f *Filler) read(src *source, y int) []pixel {
-	row := f.pixels[:len(f.taps)]
-	src.read(row, f.taps, y)
-	if f.recipe.Gray {
-		toLuma(row)
-	}
-	return row
+// transform returns the transform of a picture's region.
+func (f *Filler) transform(s shape) Transform {
+	t := Fit(f.recipe.Resize, s.region.Dx(), s.region.Dy(), f.inW, f.inH)
+	t.SrcW, t.SrcH = s.w, s.h
+	t.X, t.Y = s.region.Min.X, s.region.Min.Y
+	t.Flip = s.flip
+	return t
 }
 
-// copyRows fills the picture where it has its own size: every column is one tap.
-func (f *Filler) copyRows(src *source) {
-	for y := range f.fit.NewH {
-		f.out.store(f.fit.Left, f.fit.Top+y, f.read(src, y))
-	}
-}
-
-func (f *Filler) resizeRows(src *source) {
-	const none = math.MaxUint32
-	f.held = [2]uint32{none, none}
-	line := f.line[:f.fit.NewW]
-	for y, l := range f.lines {
-		k := 0 // the buffer for row l.a; the other is for l.b
-		if f.held[1] == l.a || f.held[0] == l.b && f.held[0] != l.a {
-			k = 1
-		}
-		a := f.mix(src, k, l.a)
-		b := a
-		if l.b != l.a {
-			b = f.mix(src, 1-k, l.b)
-		}
-		mixRows(line, a, b, l.w0, l.w1)
-		f.out.store(f.fit.Left, f.fit.Top+y, line)
-	}
-}
-
-// mix returns source row y mixed horizontally, in buffer k.
-func (f *Filler) mix(src *source, k int, y uint32) []pixel {
-	row := f.mixed[k][:f.fit.NewW]
-	if f.held[k] != y {
-		f.held[k] = y
-		mixColumns(row, f.read(src, int(y)), f.cols)
-	}
-	return row
-}
-
-// mixColumns mixes two pixels of src for each column: 11 bits are added to each lane.
-func mixColumns(dst, src []pixel, cols []blend) {
-	dst = dst[:len(cols)]
-	for i := range cols {
-		c := &cols[i]
-		dst[i] = src[c.a]*pixel(c.w0) + src[c.b]*pixel(c.w1)
-	}
-}
-
-// mixRows mixes two rows that mixColumns made and rounds to levels. The steps are
-// those of OpenCV's 8-bit vertical pass, truncations included:
-//
-//	level = (w0*(a>>4)>>16 + w1*(b>>4)>>16 + 2) >> 2
-//
-// Red and blue share a word: 15 bits times a 12-bit weight of at most 2048 stay below 2^26, the
-// room above blue's lane.
-func mixRows(dst, a, b []pixel, w0, w1 uint32) {
-	const (
-		lane15 = 1<<15 - 1 | (1<<15-1)<<laneB
-		lane10 = 1<<10 - 1 | (1<<10-1)<<laneB
-		lane8  = 1<<8 - 1 | (1<<8-1)<<laneB
-		round  = 2 | 2<<laneB
-	)
-	a, b = a[:len(dst)], b[:len(dst)]
-	v0, v1 := pixel(w0), pixel(w1)
-	for i := range dst {
-		p, q := a[i]>>4, b[i]>>4
-		rb := (p&lane15*v0)>>16&lane10 + (q&lane15*v1)>>16&lane10 + round
-		g := (p>>laneG&(1<<15-1)*v0)>>16 + (q>>laneG&(1<<15-1)*v1)>>16 + 2
-		dst[i] = rb>>2&lane8 | g>>2<<laneG
+// band writes rows from..to of the sample.
+func (f *Filler) band(n, from, to int) {
+	if f.vector {
+		f.c.fill(f, &f.bands[n], from, to)
+	} else {
+		f.plain.fill(f, &f.bands[n], from, to)
 	}
 }

@@ -1,6 +1,8 @@
 package prep
 
 import (
+	"unsafe"
+
 	"github.com/eyas-edge/eyas/internal/tensor"
 )
 
@@ -13,10 +15,13 @@ type element interface {
 type output interface {
 	// bind makes sample n of dst the target.
 	bind(dst *tensor.Tensor, n int)
-	// pad writes everything outside of the picture.
-	pad(t Transform, level uint8)
+	// padRect fills the pixels from x0, y0 to before x1, y1. A rectangle of several rows spans
+	// the whole width.
+	padRect(x0, y0, x1, y1 int, level uint8)
 	// store writes a row of levels at x, y.
 	store(x, y int, row []pixel)
+	// raw returns the first bytes of the target and of the table of values, 256 a channel.
+	raw() (target, table unsafe.Pointer)
 }
 
 // writer is the output of one element type. Channels are those of the tensor.
@@ -35,21 +40,10 @@ func (o *writer[E]) bind(dst *tensor.Tensor, n int) {
 	o.data = o.view(dst)[n*size : (n+1)*size]
 }
 
-func (o *writer[E]) pad(t Transform, level uint8) {
-	right := t.Left + t.NewW
-	o.padRect(0, 0, o.w, t.Top, level)
-	o.padRect(0, t.Top+t.NewH, o.w, o.h, level)
-	if t.Left == 0 && right == o.w {
-		return
-	}
-	for y := t.Top; y < t.Top+t.NewH; y++ {
-		o.padRect(0, y, t.Left, y+1, level)
-		o.padRect(right, y, o.w, y+1, level)
-	}
+func (o *writer[E]) raw() (target, table unsafe.Pointer) {
+	return unsafe.Pointer(unsafe.SliceData(o.data)), unsafe.Pointer(&o.table)
 }
 
-// padRect fills the pixels from x0, y0 to before x1, y1. A rectangle of several rows spans
-// the whole width.
 func (o *writer[E]) padRect(x0, y0, x1, y1 int, level uint8) {
 	from, n := y0*o.w+x0, (y1-y0)*(x1-x0)
 	if n <= 0 {

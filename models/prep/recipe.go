@@ -55,14 +55,16 @@ type Recipe struct {
 	Type   tensor.Type // Float32, Float16 or Uint8
 }
 
-// Transform is the one mapping between a picture and the model's input, in whole pixels:
-// the picture is resized to NewW x NewH and lies at (Left, Top) in InW x InH. It is
-// carried with the frame, so that what was applied is what is undone.
+// Transform is the one mapping between a picture and the model's input, in whole pixels: the
+// picture's region at (X, Y), W x H, perhaps mirrored, is resized to NewW x NewH and lies at (Left, Top)
+// in InW x InH. It is carried with the frame, so that what was applied is what is undone.
 type Transform struct {
-	SrcW, SrcH int // the picture
-	InW, InH   int // the model's input
-	NewW, NewH int // the picture inside the input
-	Left, Top  int
+	SrcW, SrcH int  // the picture
+	InW, InH   int  // the model's input
+	NewW, NewH int  // the region inside the input
+	Left, Top  int  // where in the input
+	X, Y, W, H int  // the region: all of the picture, unless a Filler was given another
+	Flip       bool // the region is mirrored left to right
 }
 
 // Fit returns the transform of a picture of srcW x srcH into an input of inW x inH.
@@ -70,7 +72,7 @@ type Transform struct {
 // pad = round((input - new) / 2 - 0.1); LetterboxEnd: new = int(side * scale). No side is
 // below one pixel. All sizes must be at least 1.
 func Fit(r Resize, srcW, srcH, inW, inH int) Transform {
-	t := Transform{SrcW: srcW, SrcH: srcH, InW: inW, InH: inH, NewW: inW, NewH: inH}
+	t := Transform{SrcW: srcW, SrcH: srcH, InW: inW, InH: inH, NewW: inW, NewH: inH, W: srcW, H: srcH}
 	if r == Stretch {
 		return t
 	}
@@ -93,6 +95,21 @@ func Fit(r Resize, srcW, srcH, inW, inH int) Transform {
 // Undo maps a point of the input to the picture, each axis with its own ratio.
 // Nothing is clipped.
 func (t Transform) Undo(x, y float32) (float32, float32) {
-	return (x - float32(t.Left)) * float32(t.SrcW) / float32(t.NewW),
-		(y - float32(t.Top)) * float32(t.SrcH) / float32(t.NewH)
+	x = (x - float32(t.Left)) * float32(t.W) / float32(t.NewW)
+	y = (y - float32(t.Top)) * float32(t.H) / float32(t.NewH)
+	if t.Flip {
+		x = float32(t.W) - x
+	}
+	return x + float32(t.X), y + float32(t.Y)
+}
+
+// UndoBox maps a box of the input, left, top, right, bottom, to the picture: Undo of its corners, in the same
+// order also where the picture was mirrored.
+func (t Transform) UndoBox(in [4]float32) (box [4]float32) {
+	if t.Flip {
+		in[0], in[2] = in[2], in[0]
+	}
+	box[0], box[1] = t.Undo(in[0], in[1])
+	box[2], box[3] = t.Undo(in[2], in[3])
+	return box
 }

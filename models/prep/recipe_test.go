@@ -32,7 +32,7 @@ func TestFitGeometry(t *testing.T) {
 		{"stretch", Stretch, 1280, 720, 320, 416, 320, 416, 0, 0},
 		{"one pixel", Letterbox, 1, 1, 640, 640, 640, 640, 0, 0},
 	} {
-		want := Transform{c.srcW, c.srcH, c.inW, c.inH, c.newW, c.newH, c.left, c.top}
+		want := Transform{SrcW: c.srcW, SrcH: c.srcH, InW: c.inW, InH: c.inH, NewW: c.newW, NewH: c.newH, Left: c.left, Top: c.top, W: c.srcW, H: c.srcH}
 		if got := Fit(c.resize, c.srcW, c.srcH, c.inW, c.inH); got != want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, want)
 		}

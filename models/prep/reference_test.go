@@ -71,6 +71,8 @@ func rgbOf(fr *frame.Frame, x, y int, bias float64) [3]float64 {
 		luma, u, v = b(0, x, y), b(1, x/2*2, y/2), b(1, x/2*2+1, y/2)
 	case frame.I420:
 		luma, u, v = b(0, x, y), b(1, x/2, y/2), b(2, x/2, y/2)
+	case frame.I422:
+		luma, u, v = b(0, x, y), b(1, x/2, y), b(2, x/2, y)
 	case frame.YUYV:
 		luma, u, v = b(0, 2*x, y), b(0, x/2*4+1, y), b(0, x/2*4+3, y)
 	}

@@ -45,6 +45,7 @@ var layouts = [...]layout{
 	frame.Gray:  {pixel: 1, planes: 1},
 	frame.NV12:  {yuv: true, pixel: 1, chroma: 2, subRows: 1, planes: 2, vAt: 1},
 	frame.I420:  {yuv: true, pixel: 1, chroma: 1, subRows: 1, planes: 3},
+	frame.I422:  {yuv: true, pixel: 1, chroma: 1, planes: 3},
 	frame.YUYV:  {yuv: true, pixel: 2, chroma: 4, planes: 1, uAt: 1, vAt: 3},
 }
 
