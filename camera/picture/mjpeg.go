@@ -83,7 +83,27 @@ func (d *MJPEGDecoder) info() JPEGInfo {
 
 // Decode decodes a JPEG into the planes of dst, whose size and format have to be those of Probe; strides are free. It sets
 // none of the frame's other fields.
-func (d *MJPEGDecoder) Decode(dst *frame.Frame, data []byte) (err error) {
+func (d *MJPEGDecoder) Decode(dst *frame.Frame, data []byte) error {
+	return d.whole(data, func() error {
+		if i := d.info(); i.Width != dst.Width || i.Height != dst.Height || i.Format != dst.Format {
+			return fmt.Errorf("the picture is %s of %dx%d, the frame %s of %dx%d",
+				i.Format, i.Width, i.Height, dst.Format, dst.Width, dst.Height)
+		}
+		return d.fill(dst)
+	})
+}
+
+// Check decodes a JPEG and forgets it: where the header asks for another frame than that of the picture before, it may
+// be damaged. It allocates memory for the picture; Probe is called first.
+func (d *MJPEGDecoder) Check(data []byte) error {
+	return d.whole(data, func() error {
+		_, err := d.file.decode()
+		return err
+	})
+}
+
+// whole calls decode with what a scan of a complete picture found.
+func (d *MJPEGDecoder) whole(data []byte, decode func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // as of guard
 			err = fmt.Errorf("decode jpeg: the data is broken: %v", p)
@@ -92,14 +112,10 @@ func (d *MJPEGDecoder) Decode(dst *frame.Frame, data []byte) (err error) {
 	if err := d.walk(data, false); err != nil {
 		return err
 	}
-	if i := d.info(); i.Width != dst.Width || i.Height != dst.Height || i.Format != dst.Format {
-		return fmt.Errorf("decode jpeg: the picture is %s of %dx%d, the frame %s of %dx%d",
-			i.Format, i.Width, i.Height, dst.Format, dst.Width, dst.Height)
+	if err = d.file.complete(); err == nil {
+		err = decode()
 	}
-	if err := d.file.complete(); err != nil {
-		return jpegCodec.fault(err)
-	}
-	if err := d.fill(dst); err != nil {
+	if err != nil {
 		return jpegCodec.fault(err)
 	}
 	return nil

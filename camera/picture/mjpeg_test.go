@@ -129,7 +129,11 @@ func testMJPEGVariants(t *testing.T) {
 	defer d.Close()
 	into := func(jpg []byte) (*frame.Frame, error) {
 		f, _ := padded(t, frame.I420, 50, 42, 0)
-		return f, d.Decode(f, jpg)
+		err := d.Decode(f, jpg)
+		if e := d.Check(jpg); (e == nil) != (err == nil) && !strings.Contains(fmt.Sprint(err), ", the frame ") {
+			t.Errorf("decode says %v, check %v", err, e)
+		}
+		return f, err
 	}
 	want, err := into(plain)
 	if err != nil {
