@@ -8,6 +8,11 @@ FUZZTIME ?= 60s
 PHOTO    ?= .deps/photos/sample1.jpg
 ANNOTATED := build/annotated
 
+# The real components that tests run beside Eyas: decoders, an RTSP server, OpenCV to compare with, a browser.
+PARTS := ffmpeg libturbojpeg python3 python3-gi python3-opencv gir1.2-gst-rtsp-server-1.0 gstreamer1.0-tools gstreamer1.0-rtsp \
+	gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav \
+	chromium-headless-shell
+
 .PHONY: help run build fetch setup test race lint fuzz bench clean
 
 help: ## list the targets
@@ -24,7 +29,7 @@ fetch: ## put ONNX Runtime, the face model and photos into .deps, once
 	@go run ./hack/fetch
 
 setup: fetch
-	@hack/need ffmpeg libturbojpeg || echo "make: going on without, tests of clips or of exact JPEG samples will skip" >&2
+	@hack/need $(PARTS) || echo "make: going on without, tests that need one of them will skip" >&2
 
 test: setup ## run every test
 	go test -timeout $(TIMEOUT) ./...
