@@ -47,11 +47,18 @@ func dropsText(s *eyas.SourceStatus) string {
 	return fmt.Sprintf("%d dropped: %s", total, strings.Join(causes, ", "))
 }
 
-// reportCameras says what became of the frames of each camera.
+// reportCameras says what became of the frames of each camera, after a short run only of those that are not well.
 func (s *session) reportCameras(all []eyas.SourceStatus) {
 	for i := range all {
 		c := &all[i]
-		s.cfg.Logger.Info(fmt.Sprintf("%s: %d frames captured, %d delivered, %s", c.Name, c.Captured, c.Delivered, dropsText(c)))
+		if s.frames < reportFrames && c.State != "lost" {
+			continue
+		}
+		text := fmt.Sprintf("%s: %d frames captured, %d delivered, %s", c.Name, c.Captured, c.Delivered, dropsText(c))
+		if c.Error != "" {
+			text += fmt.Sprintf("; %s: %s", c.State, c.Error)
+		}
+		s.cfg.Logger.Info(text)
 	}
 }
 
