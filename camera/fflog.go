@@ -16,7 +16,7 @@ import (
 // people and changes between versions, so that nothing but colour, the estimated length
 // and the wording of errors depends on it.
 type ffLog struct {
-	hide  *strings.Replacer // turns the path that ffmpeg was given into the one the user gave
+	hide  *strings.Replacer // turns what ffmpeg was given into what the user may see
 	ready chan struct{}     // closed once the output is described
 
 	// Only the goroutine that reads stderr uses these.
@@ -26,6 +26,8 @@ type ffLog struct {
 	mu       sync.Mutex
 	in, out  ffVideo
 	duration time.Duration
+	input    string // size and pixel format that the filters are fed with
+	other    bool   // these changed
 	faults   int
 	last     string // the last fault, or the last line without a level
 }
@@ -37,8 +39,9 @@ type ffVideo struct {
 	fps    float64
 }
 
-func newFFLog(url, path string) *ffLog {
-	return &ffLog{hide: strings.NewReplacer(url, path), ready: make(chan struct{})}
+// newFFLog takes pairs of what ffmpeg was given and what is shown instead.
+func newFFLog(shown ...string) *ffLog {
+	return &ffLog{hide: strings.NewReplacer(shown...), ready: make(chan struct{})}
 }
 
 var (
@@ -46,6 +49,7 @@ var (
 	ffLevel    = regexp.MustCompile(`^(?:\[[^\]]* @ (?:0x)?[0-9a-fA-F]+\] ?)*\[(panic|fatal|error|warning|info|verbose|debug|trace)\] ?(.*)$`)
 	ffStream   = regexp.MustCompile(`^  Stream #\d+:\d+.*?: Video: (.*)$`)
 	ffDuration = regexp.MustCompile(`^  Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?),`)
+	ffInput    = regexp.MustCompile(`^w:\d+ h:\d+ pixfmt:\S+`)
 	ffPixFmt   = regexp.MustCompile(`^([a-z0-9]+)(?:\((.*)\))?$`)
 )
 
@@ -60,6 +64,12 @@ func (l *ffLog) line(text string) string {
 	switch level {
 	case "info":
 		l.describe(text)
+		return ""
+	case "verbose": // what the filters are fed from here on
+		if input := ffInput.FindString(text); input != "" {
+			l.other = l.other || l.input != "" && l.input != input
+			l.input = input
+		}
 		return ""
 	case "warning":
 		// The only sign of a cut file in some containers.
@@ -206,10 +216,16 @@ func (l *ffLog) colour(w, h int) frame.Colour {
 			return c
 		}
 	}
-	if min(w, h) >= 720 {
-		c.Matrix = frame.BT709
-	}
+	c.Matrix = guessMatrix(w, h)
 	return c
+}
+
+// guessMatrix is the colour matrix of pictures that name none.
+func guessMatrix(w, h int) frame.Matrix {
+	if min(w, h) >= 720 {
+		return frame.BT709
+	}
+	return frame.BT601
 }
 
 // frames estimates the number of frames, 0 if there is nothing to go by.
@@ -228,4 +244,18 @@ func (l *ffLog) fault() (n int, last string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.faults, l.last
+}
+
+// fps is the rate of the input, 0 if ffmpeg does not say.
+func (l *ffLog) fps() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.in.fps
+}
+
+// changed says whether the size or the pixel format of the input changed on the way, which only a log of level verbose tells.
+func (l *ffLog) changed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.other
 }

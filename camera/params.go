@@ -36,17 +36,22 @@ func parseParams(query string, known ...string) (params, error) {
 	return params{values}, nil
 }
 
-// size reads WIDTHxHEIGHT in pixels.
+// size reads size=WIDTHxHEIGHT in pixels.
 func (p params) size(fallback string, o *options) (w, h int, err error) {
-	text := p.or("size", fallback)
+	return p.sizeOf("size", fallback, o)
+}
+
+// sizeOf reads name=WIDTHxHEIGHT in pixels.
+func (p params) sizeOf(name, fallback string, o *options) (w, h int, err error) {
+	text := p.or(name, fallback)
 	if text == "" {
-		return 0, 0, badSpec("size is missing: add size=WIDTHxHEIGHT")
+		return 0, 0, badSpec("%s is missing: add %s=WIDTHxHEIGHT", name, name)
 	}
 	ws, hs, ok := strings.Cut(text, "x")
 	w, errW := strconv.Atoi(ws)
 	h, errH := strconv.Atoi(hs)
 	if !ok || errW != nil || errH != nil || w < 1 || h < 1 || w > maxSide || h > maxSide {
-		return 0, 0, badSpec("size %q is not WIDTHxHEIGHT with sides of 1 to %d pixels", text, maxSide)
+		return 0, 0, badSpec("%s %q is not WIDTHxHEIGHT with sides of 1 to %d pixels", name, text, maxSide)
 	}
 	if o.tooLarge(w, h) {
 		return 0, 0, badSpec("%dx%d pixels are more than the limit of %d: raise it with --max-pixels", w, h, o.maxPixels)

@@ -59,7 +59,9 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory. It defaults to the parent's.
 	Dir string
-	// Grace is the time between SIGTERM and SIGKILL. It defaults to 1 second.
+	// Signal asks the child to end. It defaults to SIGTERM.
+	Signal syscall.Signal
+	// Grace is the time between this signal and SIGKILL. It defaults to 1 second.
 	Grace time.Duration
 }
 
@@ -67,6 +69,7 @@ type Spec struct {
 type Child struct {
 	name   string
 	pid    int
+	signal syscall.Signal // asks it to end
 	grace  time.Duration
 	stdin  *os.File
 	stdout *os.File
@@ -99,7 +102,10 @@ func Start(ctx context.Context, s Spec) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Child{name: filepath.Base(path), grace: s.Grace, done: make(chan struct{})}
+	c := &Child{name: filepath.Base(path), signal: s.Signal, grace: s.Grace, done: make(chan struct{})}
+	if c.signal == 0 {
+		c.signal = syscall.SIGTERM
+	}
 	if c.grace <= 0 {
 		c.grace = defaultGrace
 	}
@@ -226,13 +232,17 @@ func (c *Child) Stdin() io.WriteCloser {
 	return c.stdin
 }
 
-// SizeStdout asks the kernel for a stdout pipe of n bytes, so that the child need not wait
-// for every 64 KiB to be read. It is only a wish: a limit of the system may refuse it.
+// SizeStdout asks for a larger stdout pipe: see SizePipe.
 func (c *Child) SizeStdout(n int) {
-	if c.stdout == nil {
-		return
+	if c.stdout != nil {
+		SizePipe(c.stdout, n)
 	}
-	if raw, err := c.stdout.SyscallConn(); err == nil {
+}
+
+// SizePipe asks the kernel for n bytes of room in a pipe, so that a child need not wait for every
+// 64 KiB to be read. It is only a wish: a limit of the system may refuse it.
+func SizePipe(pipe *os.File, n int) {
+	if raw, err := pipe.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, n) })
 	}
 }
@@ -256,27 +266,27 @@ func (c *Child) Wait() error {
 // LastErrors returns the lines of stderr that were kept, the oldest first, at most 8.
 func (c *Child) LastErrors() []string { return c.last.lines() }
 
-// Stop ends the child: SIGTERM to its group, SIGKILL after the grace period. It closes
+// Stop ends the child: SIGTERM, or the spec's Signal, to its group, SIGKILL after the grace period. It closes
 // Stdin and Stdout and returns when the child is reaped, so that nothing is left of it.
 // Further calls, also concurrent ones and those after the child's own end, only wait. The
 // error is not nil when the child did not even die of SIGKILL.
 func (c *Child) Stop() error { return c.stop(ErrStopped) }
 
 func (c *Child) stop(why error) error {
-	c.signal(syscall.SIGTERM, why)
+	c.send(c.signal, why)
 	closeAll([]*os.File{c.stdin, c.stdout})
 	if c.endsWithin(c.grace) {
 		return nil
 	}
-	c.signal(syscall.SIGKILL, why)
+	c.send(syscall.SIGKILL, why)
 	if c.endsWithin(killWait) {
 		return nil
 	}
 	return fmt.Errorf("stop %s: process %d does not end on SIGKILL: it hangs in the kernel", c.name, c.pid)
 }
 
-// signal sends sig to the group if the child is not reaped yet.
-func (c *Child) signal(sig syscall.Signal, why error) {
+// send sends sig to the group if the child is not reaped yet.
+func (c *Child) send(sig syscall.Signal, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reaped {
