@@ -41,6 +41,8 @@ type Camera struct {
 	OpenErr                            error                                                   // what opening it returns
 	Answer                             func(request uint, arg unsafe.Pointer, err error) error // sees and changes each answer
 
+	Asked func(w, h uint32) // sees the size that is asked for
+
 	path    string // "" while it is not plugged in
 	stream  int    // the descriptor that streams, 0 for none
 	format  abi.PixFormat
@@ -278,6 +280,9 @@ func (h *Host) Ioctl(fd int, request uint, arg unsafe.Pointer) error {
 	if d.camera.Answer != nil {
 		err = d.camera.Answer(request, arg, err)
 	}
+	if request == abi.StreamOn && err == nil {
+		d.camera.stream = fd
+	}
 	h.changed.Broadcast()
 	return err
 }
@@ -320,7 +325,6 @@ func (h *Host) ioctl(fd int, d *device, request uint, arg unsafe.Pointer) error 
 	case abi.DQBuf:
 		return c.take(fd, (*abi.Buffer)(arg))
 	case abi.StreamOn:
-		c.stream = fd
 	default:
 		return unix.ENOTTY
 	}
@@ -404,6 +408,9 @@ func (c *Camera) enumIntervals(a *abi.FrameInterval) error {
 func (c *Camera) setFmt(a *abi.Format) error {
 	if c.stream != 0 {
 		return unix.EBUSY
+	}
+	if c.Asked != nil {
+		c.Asked(a.Pix.Width, a.Pix.Height)
 	}
 	mode := c.Modes[0]
 	for _, m := range c.Modes {
