@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/camera/ring"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
@@ -35,6 +36,7 @@ type commands struct {
 	Eval    evalCmd    `cmd:"" help:"Measure a model's average precision on a labelled data set."`
 	Bench   benchCmd   `cmd:"" help:"Measure a model's memory and time against a default ONNX Runtime session."`
 	Doctor  doctorCmd  `cmd:"" help:"Say what this machine can do, and what is missing."`
+	Ring    ringCmd    `cmd:"" help:"Look at the rings, the cameras' frames in shared memory."`
 	Pull    pullCmd    `cmd:"" help:"Fetch models and ONNX Runtime builds, checked."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
@@ -42,7 +44,7 @@ type commands struct {
 }
 
 // later are the commands of the contract that this version does not have.
-var later = []string{"ring", "jetson"}
+var later = []string{"jetson"}
 
 // env is what a command works with.
 type env struct {
@@ -133,6 +135,7 @@ func (e *env) closedStdout(err error) bool {
 
 func exitCode(err error) int {
 	var exit exitError
+	var space *ring.SpaceError
 	switch {
 	case err == nil:
 		return 0
@@ -142,7 +145,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, eyas.ErrModel):
 		return exitModel
-	case errors.Is(err, eyas.ErrLibrary), errors.Is(err, eyas.ErrProvider), errors.Is(err, eyas.ErrBudget), errors.Is(err, eyas.ErrSLO):
+	case errors.Is(err, eyas.ErrLibrary), errors.Is(err, eyas.ErrProvider), errors.Is(err, eyas.ErrBudget), errors.Is(err, eyas.ErrSLO), errors.As(err, &space):
 		return exitMachine
 	}
 	return exitFailed

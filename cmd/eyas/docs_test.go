@@ -41,7 +41,7 @@ This page is written by ` + "`go test ./cmd/eyas -run TestCommandsAreDocumented 
 func renderCLI(w io.Writer, root *kong.Application) {
 	fmt.Fprint(w, cliHead)
 	for _, cmd := range root.Leaves(true) {
-		fmt.Fprintf(w, "\n## eyas %s\n\n%s\n", cmd.Name, cmd.Help)
+		fmt.Fprintf(w, "\n## eyas %s\n\n%s\n", cmd.Path(), cmd.Help)
 		for _, p := range cmd.Positional {
 			fmt.Fprintf(w, "\n`%s`: %s\n", p.Summary(), p.Help)
 		}
