@@ -23,7 +23,7 @@ static int32_t scaled(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; 
 static void convert_pixel(const eyas_prep_job *j, uint8_t *dst, int32_t y, int32_t u, int32_t v) {
 	u = (u - 128) * 256, v = (v - 128) * 256;
 	y = y > j->black ? (y - j->black) * 128 : 0;
-	y += scaled(y, j->y) - 128 * 128 + 64;
+	y += scaled(y, j->y) - 128 * 128 + 63;
 	dst[0] = clamp((y + scaled(v, j->vr)) >> 7);
 	dst[1] = clamp((y + scaled(v, j->vg) + scaled(u, j->ug)) >> 7);
 	dst[2] = clamp((y + (u >> 1) + scaled(u, j->ub)) >> 7);

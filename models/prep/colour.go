@@ -104,7 +104,7 @@ func (k coefficients) table() *yuvToRGB {
 	lanes := func(r, g, b int) uint64 { return uint64(r + g<<yuvLane + b<<(2*yuvLane)) }
 	for i := range 256 {
 		y := max(i-int(t.black), 0) << yuvBits
-		y += scaled(y, t.factors.y) + yuvBias<<yuvBits + 1<<(yuvBits-1)
+		y += scaled(y, t.factors.y) + yuvBias<<yuvBits + 1<<(yuvBits-1) - 1
 		c := (i - 128) << 8
 		t.y[i] = lanes(y, y, y)
 		t.u[i] = lanes(0, scaled(c, t.ug), c>>1+scaled(c, t.ub))

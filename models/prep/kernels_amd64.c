@@ -41,7 +41,7 @@ AVX2 static inline __m256i levels(__m256i lo, __m256i hi) {
 
 AVX2 int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const uint8_t *y, const uint8_t *u, const uint8_t *v, int32_t n) {
 	const __m256i zero = _mm256_setzero_si256(), sign = _mm256_set1_epi16(-32768), high = _mm256_set1_epi16((short)0xff00);
-	const __m256i black = _mm256_set1_epi8((char)j->black), ky = _mm256_set1_epi16(j->y), bias = _mm256_set1_epi16(128 * 128 - 64);
+	const __m256i black = _mm256_set1_epi8((char)j->black), ky = _mm256_set1_epi16(j->y), bias = _mm256_set1_epi16(128 * 128 - 63);
 	const __m256i vr = _mm256_set1_epi16(j->vr), vg = _mm256_set1_epi16(j->vg), ug = _mm256_set1_epi16(j->ug), ub = _mm256_set1_epi16(j->ub);
 	const int planes = j->planes;
 	int32_t i = 0;

@@ -17,7 +17,7 @@ static inline int16x8_t centred(uint8x8_t c) { return vreinterpretq_s16_u16(veor
 
 static inline int16x8_t luma_share(uint8x8_t y, int16_t k) {
 	const int16x8_t l = vreinterpretq_s16_u16(vshll_n_u8(y, 7));
-	return vaddq_s16(vsubq_s16(l, vdupq_n_s16(128 * 128 - 64)), vqrdmulhq_n_s16(l, k));
+	return vaddq_s16(vsubq_s16(l, vdupq_n_s16(128 * 128 - 63)), vqrdmulhq_n_s16(l, k));
 }
 
 int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const uint8_t *y, const uint8_t *u, const uint8_t *v, int32_t n) {

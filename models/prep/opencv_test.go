@@ -1,6 +1,7 @@
 package prep
 
 import (
+	"fmt"
 	"hash/crc32"
 	"testing"
 
@@ -36,6 +37,45 @@ func TestResizeEqualsOpenCV(t *testing.T) {
 		got, _ := fill(t, Recipe{Resize: Stretch, NHWC: true, Type: tensor.Uint8}, c.newW, c.newH, fr)
 		if crc := crc32.ChecksumIEEE(got.Data); crc != c.crc {
 			t.Errorf("%dx%d to %dx%d: checksum %08x, OpenCV's is %08x", c.srcW, c.srcH, c.newW, c.newH, crc, c.crc)
+		}
+	}
+}
+
+// YUV pictures, whose conversion is not OpenCV's to the bit, and packed ones: levels are next to OpenCV's.
+func TestFillIsNextToOpenCV(t *testing.T) {
+	cv := newOpenCV(t)
+	for _, s := range []struct{ w, h, side, most int }{
+		{1024, 768, 640, 2}, {1920, 1080, 640, 1}, {1280, 720, 640, 2}, {1600, 1200, 640, 2}, {1920, 1080, 416, 2},
+		{322, 242, 640, 2}, {322, 242, 203, 2}, {640, 480, 640, 1},
+	} {
+		for _, format := range []frame.Format{frame.NV12, frame.I420, frame.YUYV, frame.BGR24} {
+			for _, content := range []string{"noise", "photo"} {
+				fr := picture(t, format, s.w, s.h, 0, false, 5)
+				if content == "photo" {
+					fr = cv.photo(format, s.w, s.h)
+				}
+				want := cv.load(fr, s.side)
+				for twin, f := range bothTwins(t, Recipe{Pad: 114, NHWC: true, Type: tensor.Uint8}, s.side, s.side) {
+					dst := newTensor(t, f.recipe, 1, s.side, s.side)
+					tr, err := f.Fill(dst, 0, fr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var off [256]int
+					for i, got := range dst.Data {
+						off[max(got, want[i])-min(got, want[i])]++
+					}
+					values, beyond := 3*tr.NewW*tr.NewH, 0
+					for _, n := range off[s.most+1:] {
+						beyond += n
+					}
+					name := fmt.Sprintf("%s %dx%d to %d, %s, %s twin", format, s.w, s.h, s.side, content, twin)
+					t.Logf("%s: of %d values %d are off by 1, %d by 2, %d by more", name, values, off[1], off[2], values-off[1]-off[2]-(off[0]-(len(want)-values)))
+					if beyond*1000 > values || format == frame.BGR24 && off[0] != len(want) {
+						t.Errorf("%s: %d of %d values are more than %d levels off", name, beyond, values, s.most)
+					}
+				}
+			}
 		}
 	}
 }
