@@ -1,6 +1,10 @@
 package camera
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/eyas-edge/eyas/camera/v4l2"
+)
 
 const (
 	defaultMaxPixels = 100_000_000
@@ -20,6 +24,8 @@ type options struct {
 	name      string
 	log       *slog.Logger
 	timing    Timing
+	schemes   []scheme
+	share     string // folder of the sockets
 }
 
 func collect(opts []Option) options {
@@ -66,6 +72,34 @@ func Buffers(n int) Option {
 // Times sets the time-outs of live sources.
 func Times(t Timing) Option {
 	return func(o *options) { o.timing = t }
+}
+
+// Share gives the frames of live sources to other processes of this user, through a socket for each in the folder dir:
+// docs/frames.md.
+func Share(dir string) Option {
+	return func(o *options) { o.share = dir }
+}
+
+// Request is what a camera is asked for by ?size=1280x720&fps=30&format=mjpeg behind its name. Zero values stand for what
+// was not said; the format is a word that the kind of camera knows.
+type Request = v4l2.Request
+
+// Scheme adds a kind of live source, or takes the place of one: its texts begin with prefix, for example media: of package
+// camera/media, and have id behind it. l takes what the connector has to say.
+func Scheme(prefix string, open func(id string, want Request, l *slog.Logger) (Connector, error)) Option {
+	return func(o *options) {
+		o.schemes = append(o.schemes, scheme{prefix, func(b base, rest string) (Source, error) {
+			id, want, err := parseRequest(rest, &b.opts)
+			if err != nil {
+				return nil, err
+			}
+			c, err := open(id, want, b.opts.log.With("source", b.name))
+			if err != nil {
+				return nil, err
+			}
+			return supervise(b, c), nil
+		}})
+	}
 }
 
 // Name names the source, whatever characters the name has: the text given to Open is then all WHAT.

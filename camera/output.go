@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unsafe"
 
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/camera/ring"
@@ -25,13 +24,14 @@ type Output struct {
 	monitor *monitor
 	heard   func(whole bool) // told of each frame, and of what comes before; nil for nobody
 
-	made  shape      // what the memory below is for
-	size  int        // bytes of a frame
-	ring  *ring.Ring // of a live source
-	pool  *pool      // of a file
-	next  uint64     // Seq of the next frame
-	sent  int        // frames handed over
-	start time.Time  // of frame time 0, for pacing
+	made  shape        // what the memory below is for
+	size  int          // bytes of a frame
+	ring  *ring.Ring   // of a live source
+	pool  *pool        // of a file
+	share *ring.Server // nil while other processes do not get the ring
+	next  uint64       // Seq of the next frame
+	sent  int          // frames handed over
+	start time.Time    // of frame time 0, for pacing
 	pacer *time.Timer
 }
 
@@ -70,7 +70,6 @@ func (o *Output) Format(f frame.Format, c frame.Colour, w, h int, fps float64) e
 	if o.base.opts.tooLarge(w, h) {
 		return Permanent(fmt.Errorf("frames of %dx%d have more than %d pixels: raise the limit with --max-pixels", w, h, o.base.opts.maxPixels))
 	}
-	o.close()
 	if o.base.live {
 		if err := o.makeRing(s); err != nil {
 			return Permanent(err)
@@ -82,17 +81,39 @@ func (o *Output) Format(f frame.Format, c frame.Colour, w, h int, fps float64) e
 	return nil
 }
 
-func (o *Output) makeRing(s shape) (err error) {
+// makeRing takes the memory for live frames of a shape, and gives up what there was: in this order, so that processes
+// which are told that the old ring is over find the new one.
+func (o *Output) makeRing(s shape) error {
 	l := s.ring(o.base.opts.slots(true))
 	if o.base.reserve != nil {
 		if err := o.base.reserve(l.Bytes()); err != nil {
 			return err
 		}
 	}
-	if o.ring, err = ring.New(o.base.name, l); err == nil {
-		o.monitor.set(func(st *Stats) { st.Memory = l.Bytes() })
+	made, err := ring.New(o.base.name, l)
+	if err != nil {
+		return err
 	}
-	return err
+	if o.share == nil && o.base.opts.share != "" {
+		if o.share, err = ring.Serve(o.base.opts.share, o.base.name); err != nil {
+			o.base.opts.log.Warn(fmt.Sprintf("source %s: other processes cannot see its frames: %v", o.base.name, err))
+			o.base.opts.share = "" // once is enough
+		}
+	}
+	if o.share != nil {
+		o.share.Set(made)
+	}
+	o.closeRing()
+	o.ring = made
+	o.monitor.set(func(st *Stats) { st.Memory = l.Bytes() })
+	return nil
+}
+
+func (o *Output) closeRing() {
+	if o.ring != nil {
+		_ = o.ring.Close() // it can only fail to unmap
+		o.ring = nil
+	}
 }
 
 // Skip says whether the next frame is not wanted, and counts it if so: its bytes are to be skipped.
@@ -158,7 +179,10 @@ func (o *Output) put(ctx context.Context, f *Frame) error {
 
 // Packed returns the bytes of a frame that Begin returned: all planes, one behind the other.
 func (o *Output) Packed(f *Frame) []byte {
-	return unsafe.Slice(unsafe.SliceData(f.Planes[0].Data), o.size)
+	if o.ring != nil {
+		return o.ring.Packed(f)
+	}
+	return f.Planes[0].Data[:o.size] // the pool cuts its planes from one piece
 }
 
 // Publish hands a frame of Begin on: readers in other processes see it, and the sink owns it. An error ends the
@@ -214,13 +238,14 @@ func (o *Output) turn(to State, err error) {
 
 // close gives up the memory, which goes with the last frame that is held.
 func (o *Output) close() {
-	if o.ring != nil {
-		_ = o.ring.Close() // it can only fail to unmap
+	if o.share != nil {
+		_ = o.share.Close() // a socket that cannot be removed is replaced by the next
 	}
+	o.closeRing()
 	if o.pacer != nil {
 		o.pacer.Stop()
 	}
-	o.ring, o.pool, o.made = nil, nil, shape{}
+	o.monitor.set(func(st *Stats) { st.Memory = 0 })
 }
 
 // ended turns errEnough into the source's good end.

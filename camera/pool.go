@@ -40,10 +40,12 @@ func (p *pool) get(ctx context.Context) (*Frame, error) {
 
 func (p *pool) make() (f *Frame, err error) {
 	s := p.shape
-	planes, err := frame.Split(s.format, s.w, s.h, make([]byte, s.format.Bytes(s.w, s.h)))
+	pix := make([]byte, s.format.Bytes(s.w, s.h))
+	planes, err := frame.Split(s.format, s.w, s.h, pix)
 	if err != nil {
 		return nil, err
 	}
+	planes[0].Data = pix[:len(planes[0].Data)] // with room to the end: see Output.Packed
 	// A frame comes back at most once per get, and free has room for all.
 	f, err = frame.New(s.format, s.w, s.h, planes, time.Time{}, func() { p.free <- f })
 	if err != nil {

@@ -47,3 +47,16 @@ func (rt *Runtime) reserve(source string, bytes int64) error {
 	rt.rings, rt.laid = rings, &p
 	return nil
 }
+
+// ringsNow returns what the rings of all sources take that the runtime knows.
+func (rt *Runtime) ringsNow() (bytes int64) {
+	rt.mu.Lock()
+	tracks := rt.tracks
+	rt.mu.Unlock()
+	for _, t := range tracks {
+		if m, ok := t.source.(camera.Monitored); ok {
+			bytes += m.Stats().Memory
+		}
+	}
+	return bytes
+}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	goruntime "runtime"
@@ -241,7 +242,7 @@ func (rt *Runtime) measureRegions(u *memplan.Usage) {
 		memplan.Weights:  rt.weightsPresent(),
 		memplan.Headroom: 0,
 		memplan.Tensors:  present(rt.lane.Tensors()...),
-		memplan.Frames:   rt.frames(),
+		memplan.Frames:   cmp.Or(rt.ringsNow(), rt.ringsLast.Load()),
 		memplan.Engine:   rt.engineBytes(),
 		memplan.Go:       goBytes(),
 	}
@@ -290,7 +291,7 @@ func (rt *Runtime) weightsPresent() int64 {
 // engineBytes returns what the inference library holds: all of the process's memory but what is ours and Go's.
 func (rt *Runtime) engineBytes() int64 {
 	p := machine.ReadProcess("/")
-	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.frames() - max(rt.weightsPresent(), 0) - max(present(rt.lane.Tensors()...), 0)
+	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.ringsNow() - max(rt.weightsPresent(), 0) - max(present(rt.lane.Tensors()...), 0)
 	if a := rt.lane.Arena(); a != nil {
 		n -= max(present(a.Bytes()), 0)
 	}

@@ -18,6 +18,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/eyas-edge/eyas/memplan"
@@ -44,7 +45,8 @@ type Runtime struct {
 	rings     []memplan.Region // the frames of live sources
 	laid      *memplan.Plan
 	meter     meter
-	tracks    []*track // the sources of the last Stream
+	tracks    []*track     // the sources of the last Stream
+	ringsLast atomic.Int64 // bytes of their rings as it ended
 
 	mu      sync.Mutex
 	closed  bool

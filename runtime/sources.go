@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/places"
 )
 
 // OpenSources opens the sources of the configuration, in order. Sources that cannot be opened are
@@ -14,6 +15,9 @@ func (c *Config) OpenSources() ([]camera.Source, error) {
 	}
 	if c.Realtime {
 		options = append(options, camera.Realtime())
+	}
+	if dir, err := places.Here().Rings(); err == nil { // without a place for them there are no readers elsewhere
+		options = append(options, camera.Share(dir))
 	}
 	if c.Pictures || c.Output.Save != "" { // frames are held until their results have been seen
 		options = append(options, camera.Buffers(inFlight+2))

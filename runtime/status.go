@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -127,17 +126,4 @@ func (t *track) status() SourceStatus {
 		s.Error = t.trouble
 	}
 	return s
-}
-
-// frames returns what the rings of all sources take that the runtime knows.
-func (rt *Runtime) frames() (bytes int64) {
-	rt.mu.Lock()
-	tracks := slices.Clone(rt.tracks)
-	rt.mu.Unlock()
-	for _, t := range tracks {
-		if m, ok := t.source.(camera.Monitored); ok {
-			bytes += m.Stats().Memory
-		}
-	}
-	return bytes
 }

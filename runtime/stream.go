@@ -145,6 +145,7 @@ func (s *stream) state(source int, to camera.State, err error) {
 
 // stop ends everything and gives back what is in flight.
 func (s *stream) stop() {
+	s.rt.ringsLast.Store(s.rt.ringsNow())
 	s.cancel()
 	for j := range s.pending {
 		s.finish(j)
