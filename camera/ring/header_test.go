@@ -2,13 +2,16 @@ package ring
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/testenv"
 )
 
 var layouts = []Layout{
@@ -121,4 +124,41 @@ func FuzzHeader(f *testing.F) {
 			t.Fatalf("%+v: %v", h, err)
 		}
 	})
+}
+
+// docs/frames.md is what readers are written by.
+func TestTheMemoryIsDocumented(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "docs", "frames.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(data)
+	for _, f := range []struct {
+		at, bytes int
+		name      string
+	}{
+		{0, 8, "magic"}, {atVersion, 4, "version"}, {atSlots, 4, "slots"}, {atMemory, 8, "memory_bytes"}, {atFirst, 8, "first"},
+		{atSlotBytes, 8, "slot_bytes"}, {atFrameBytes, 8, "frame_bytes"}, {atFormat, 8, "format"}, {atWidth, 4, "width"},
+		{atHeight, 4, "height"}, {atMatrix, 4, "matrix"}, {atFullRange, 4, "full_range"}, {atPlanes, 4, "planes"},
+		{atPlane, maxPlanes * planeSize, "plane"}, {atNewest, 8, "newest"}, {atInterval, 8, "interval"}, {atTick, 4, "tick"}, {atClosed, 4, "closed"},
+		{atSequence, 8, "sequence"}, {atCount, 8, "count"}, {atSeq, 8, "seq"}, {atMono, 8, "captured_mono"}, {atWall, 8, "captured_wall"},
+		{atPublished, 8, "published_mono"}, {atCapturedBy, 4, "captured_by"}, {atBytes, 8, "bytes"},
+	} {
+		if row := fmt.Sprintf("\n| %d | %d | `%s` |", f.at, f.bytes, f.name); !strings.Contains(doc, row) {
+			t.Errorf("no row %s", row)
+		}
+	}
+	for _, text := range []string{
+		fmt.Sprintf("From %d on each slot has a header of %d bytes", headBytes, slotHeadBytes), fmt.Sprintf("1 to %d |", maxSlots),
+		fmt.Sprintf("at most %d |", maxSide), fmt.Sprintf("one message of %d bytes", greetingBytes), fmt.Sprintf("(our readers do %d)", tries),
+	} {
+		if !strings.Contains(doc, text) {
+			t.Errorf("it does not say %q", text)
+		}
+	}
+	for f := frame.RGB24; f.PlanesOf(2, 2) != nil; f++ {
+		if name := f.String(); !strings.Contains(doc, "`"+name+"`") || len(name) > 8 {
+			t.Errorf("format %s is not documented, or its name is too long", name)
+		}
+	}
 }

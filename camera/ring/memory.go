@@ -104,35 +104,37 @@ func memfd(name string) (int, error) {
 	return fd, err
 }
 
-// fill reserves the memory, maps and populates it, writes the header and seals it.
+// fill maps the memory, reserves and populates it, writes the header and seals it.
 func fill(fd int, h *header) (mem []byte, readOnly *os.File, err error) {
 	if err := unix.Ftruncate(fd, h.memory); err != nil {
 		return nil, nil, fmt.Errorf("size its memory: %w", err)
-	}
-	if err := retryInterrupted(func() error { return unix.Fallocate(fd, 0, 0, h.memory) }); err != nil {
-		return nil, nil, fmt.Errorf("reserve its memory: %w", err)
 	}
 	mem, err = unix.Mmap(fd, 0, int(h.memory), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, nil, fmt.Errorf("map its memory: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			_ = unix.Munmap(mem)
-		}
-	}()
+	if readOnly, err = fillMapped(fd, mem, h); err != nil {
+		return nil, nil, errors.Join(err, unix.Munmap(mem))
+	}
+	return mem, readOnly, nil
+}
+
+func fillMapped(fd int, mem []byte, h *header) (readOnly *os.File, err error) {
+	if err := retryInterrupted(func() error { return unix.Fallocate(fd, 0, 0, h.memory) }); err != nil {
+		return nil, fmt.Errorf("reserve its memory: %w", err)
+	}
 	if err := populate(mem); err != nil {
-		return nil, nil, fmt.Errorf("populate its memory: %w", err)
+		return nil, fmt.Errorf("populate its memory: %w", err)
 	}
 	h.put(mem)
 	if err := seal(fd); err != nil {
-		return nil, nil, fmt.Errorf("seal its memory: %w", err)
+		return nil, fmt.Errorf("seal its memory: %w", err)
 	}
 	readOnly, err = os.Open("/proc/self/fd/" + strconv.Itoa(fd))
 	if err != nil {
-		return nil, nil, fmt.Errorf("open its memory for reading: %w", err)
+		return nil, fmt.Errorf("open its memory for reading: %w", err)
 	}
-	return mem, readOnly, nil
+	return readOnly, nil
 }
 
 // populate makes the page tables, so that no frame pays for a page fault.

@@ -148,12 +148,11 @@ type Status struct {
 	Frames uint64        // published so far
 	Rate   float64       // frames a second, smoothed over about eight; 0 if unknown
 	Age    time.Duration // since the newest was published; -1 if there is none
-	Closed bool
 }
 
 // Status returns how the ring is doing now.
 func (r *Reader) Status() Status {
-	s := Status{Age: -1, Closed: r.Closed()}
+	s := Status{Age: -1}
 	var slot int
 	s.Frames, slot = newest(r.mem)
 	if s.Frames > 0 && slot < r.head.Slots {

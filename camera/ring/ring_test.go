@@ -134,7 +134,7 @@ func TestTheNewestFrameIsRead(t *testing.T) {
 			t.Errorf("the capture time is off by %v", d)
 		}
 	}
-	if st := rd.Status(); st.Frames != 10 || st.Rate <= 0 || st.Age < 0 || st.Closed {
+	if st := rd.Status(); st.Frames != 10 || st.Rate <= 0 || st.Age < 0 || rd.Closed() {
 		t.Errorf("status %+v", st)
 	}
 }

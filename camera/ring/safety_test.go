@@ -93,7 +93,7 @@ func TestADamagedRingIsAnError(t *testing.T) {
 	if err := rd.Newest(&s); err == nil || errors.Is(err, ErrBusy) {
 		t.Errorf("a slot that is not there is read: %v", err)
 	}
-	*word64(r.mem, atNewest) = 1<<63 | 0
+	*word64(r.mem, atNewest) = 1 << 63
 	*word64(r.mem, atInterval) = 1 << 63
 	*word64(slotHead(r.mem, 0), atPublished) = 1 << 63
 	*word64(slotHead(r.mem, 0), atMono) = 1 << 63

@@ -68,8 +68,8 @@ func Serve(dir, name string) (*Server, error) {
 	return s, nil
 }
 
-// Set makes r, or none if it is nil, the ring that readers get from now on. Close the ring before it only
-// after, so that readers which are told that it is over find the next.
+// Set makes r, or none if it is nil, the ring that readers get from now on. A ring that is closed is not
+// handed out any more; a reader that connects before the next is set is told that there is none now.
 func (s *Server) Set(r *Ring) {
 	s.now.Store(&served{ring: r, generation: s.now.Load().generation + 1})
 }
@@ -111,8 +111,7 @@ func (s *Server) listen() error {
 	if err := s.replaceable(); err != nil {
 		return err
 	}
-	temporary := ".new-" + strconv.Itoa(os.Getpid()) // one at a time: the folder is locked
-	short := descriptorPath(dir) + "/" + temporary
+	short := descriptorPath(dir) + "/.new" // one at a time: the folder is locked
 	if err := os.Remove(short); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -121,15 +120,21 @@ func (s *Server) listen() error {
 		return err
 	}
 	s.listener.SetUnlinkOnClose(false) // it would look for the first name
-	if err := os.Chmod(short, 0o600); err == nil {
-		if s.socket, err = os.Lstat(short); err == nil {
-			err = os.Rename(short, descriptorPath(dir)+"/"+s.file)
-		}
-	}
-	if err != nil {
+	if err := s.show(short, descriptorPath(dir)+"/"+s.file); err != nil {
 		return errors.Join(err, os.Remove(short), s.listener.Close())
 	}
 	return nil
+}
+
+// show gives the bound socket its mode and its name.
+func (s *Server) show(bound, name string) (err error) {
+	if err := os.Chmod(bound, 0o600); err != nil {
+		return err
+	}
+	if s.socket, err = os.Lstat(bound); err != nil {
+		return err
+	}
+	return os.Rename(bound, name)
 }
 
 // replaceable fails if something lives under the socket's name.
