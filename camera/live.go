@@ -81,7 +81,7 @@ type Stats struct {
 	Rate          float64 // of them in a second, over the last few
 	Dropped       Drops
 	Connects      uint64 // connections that gave a frame
-	Memory        int64  // bytes of the ring that its frames lie in; 0 before the first and for files
+	Memory        int64  // bytes of the ring that its frames lie in, or lay in until it ended; 0 before the first and for files
 }
 
 // Monitored is what every source of Open and Supervise is. Its methods may be called from any goroutine.

@@ -245,7 +245,6 @@ func (o *Output) close() {
 	if o.pacer != nil {
 		o.pacer.Stop()
 	}
-	o.monitor.set(func(st *Stats) { st.Memory = 0 })
 }
 
 // ended turns errEnough into the source's good end.

@@ -48,13 +48,14 @@ func (rt *Runtime) reserve(source string, bytes int64) error {
 	return nil
 }
 
-// ringsNow returns what the rings of all sources take that the runtime knows.
-func (rt *Runtime) ringsNow() (bytes int64) {
+// ringBytes returns what the rings of all sources take that the runtime knows: those that are there now, or, once a
+// call of Stream has ended, those that it had.
+func (rt *Runtime) ringBytes(now bool) (bytes int64) {
 	rt.mu.Lock()
 	tracks := rt.tracks
 	rt.mu.Unlock()
 	for _, t := range tracks {
-		if m, ok := t.source.(camera.Monitored); ok {
+		if m, ok := t.source.(camera.Monitored); ok && !(now && t.over.Load()) {
 			bytes += m.Stats().Memory
 		}
 	}

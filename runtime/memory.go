@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	goruntime "runtime"
@@ -242,7 +241,7 @@ func (rt *Runtime) measureRegions(u *memplan.Usage) {
 		memplan.Weights:  rt.weightsPresent(),
 		memplan.Headroom: 0,
 		memplan.Tensors:  present(rt.lane.Tensors()...),
-		memplan.Frames:   cmp.Or(rt.ringsNow(), rt.ringsLast.Load()),
+		memplan.Frames:   rt.ringBytes(false),
 		memplan.Engine:   rt.engineBytes(),
 		memplan.Go:       goBytes(),
 	}
@@ -291,7 +290,7 @@ func (rt *Runtime) weightsPresent() int64 {
 // engineBytes returns what the inference library holds: all of the process's memory but what is ours and Go's.
 func (rt *Runtime) engineBytes() int64 {
 	p := machine.ReadProcess("/")
-	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.ringsNow() - max(rt.weightsPresent(), 0) - max(present(rt.lane.Tensors()...), 0)
+	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.ringBytes(true) - max(rt.weightsPresent(), 0) - max(present(rt.lane.Tensors()...), 0)
 	if a := rt.lane.Arena(); a != nil {
 		n -= max(present(a.Bytes()), 0)
 	}

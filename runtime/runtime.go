@@ -18,7 +18,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/eyas-edge/eyas/memplan"
@@ -45,8 +44,7 @@ type Runtime struct {
 	rings     []memplan.Region // the frames of live sources
 	laid      *memplan.Plan
 	meter     meter
-	tracks    []*track     // the sources of the last Stream
-	ringsLast atomic.Int64 // bytes of their rings as it ended
+	tracks    []*track // the sources of the last Stream
 
 	mu      sync.Mutex
 	closed  bool

@@ -3,6 +3,7 @@ package runtime
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
@@ -73,6 +74,7 @@ func (rt *Runtime) Status() []SourceStatus {
 type track struct {
 	source     camera.Source
 	superseded func() uint64
+	over       atomic.Bool // the call of Stream has ended: its memory is given back
 
 	mu        sync.Mutex
 	end       string // ended or failed, "" while it runs

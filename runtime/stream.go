@@ -145,13 +145,15 @@ func (s *stream) state(source int, to camera.State, err error) {
 
 // stop ends everything and gives back what is in flight.
 func (s *stream) stop() {
-	s.rt.ringsLast.Store(s.rt.ringsNow())
 	s.cancel()
 	for j := range s.pending {
 		s.finish(j)
 	}
 	s.done.Wait()
 	s.intake.Close()
+	for _, t := range s.tracks {
+		t.over.Store(true)
+	}
 }
 
 // dispatch hands frames to the models. It ends when the sources do or ctx is done.
