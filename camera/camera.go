@@ -109,9 +109,6 @@ func Files(s Source) []string {
 	return nil
 }
 
-// ErrNotYet is wrapped by Open's error for kinds of sources that a later version opens.
-var ErrNotYet = errors.New("not yet")
-
 // ErrSpec is matched by Open's error when the text itself is wrong, whatever files there are.
 var ErrSpec = errors.New("the text of the source is wrong")
 

@@ -43,7 +43,7 @@ func playMJPEG(ctx context.Context, cancel func(), s *mjpegScanner, out *Output,
 			}
 		}
 		if len(mail.jpg) > 0 {
-			if err := p.play(ctx, mail.jpg, mail.began); err != nil {
+			if err := p.play(ctx, mail.jpg, mail.began, frame.ByArrival); err != nil {
 				return err
 			}
 		}
@@ -60,12 +60,14 @@ func playMJPEG(ctx context.Context, cancel func(), s *mjpegScanner, out *Output,
 type mjpegPlayer struct {
 	out     *Output
 	limits  picture.Limits
+	fps     float64 // 0 if nobody knows
 	decoder picture.MJPEGDecoder
 	info    picture.JPEGInfo // of the last one
 	bad     int              // corrupt ones, as long as there was no good one
 }
 
-func (p *mjpegPlayer) play(ctx context.Context, jpg []byte, began time.Time) error {
+// play decodes a picture into a slot and hands it on, with its capture time and where that is from.
+func (p *mjpegPlayer) play(ctx context.Context, jpg []byte, captured time.Time, by frame.CapturedBy) error {
 	if p.out.Skip() {
 		return nil
 	}
@@ -78,7 +80,7 @@ func (p *mjpegPlayer) play(ctx context.Context, jpg []byte, began time.Time) err
 		return p.drop(nil, err)
 	}
 	if info != p.info {
-		if err := p.out.Format(info.Format, info.Colour, info.Width, info.Height, 0); err != nil {
+		if err := p.out.Format(info.Format, info.Colour, info.Width, info.Height, p.fps); err != nil {
 			return err
 		}
 		p.info = info
@@ -90,7 +92,7 @@ func (p *mjpegPlayer) play(ctx context.Context, jpg []byte, began time.Time) err
 	if err := p.decoder.Decode(f, jpg); err != nil {
 		return p.drop(f, err)
 	}
-	return p.out.Publish(ctx, f, began, frame.ByArrival)
+	return p.out.Publish(ctx, f, captured, by)
 }
 
 // drop counts a corrupt picture. Where there are only such ones the fault is not in the pictures, and the reason is better

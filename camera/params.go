@@ -82,6 +82,23 @@ func (p params) count(name string) (int, error) {
 	return n, nil
 }
 
+// parseRequest reads ID?size=1280x720&fps=30&format=mjpeg.
+func parseRequest(text string, o *options) (id string, want Request, err error) {
+	id, query, _ := strings.Cut(text, "?")
+	if id == "" {
+		return "", want, badSpec("which camera is missing: eyas doctor lists them")
+	}
+	p, err := parseParams(query, "size", "fps", "format")
+	if err == nil && p.Has("size") {
+		want.Width, want.Height, err = p.size("", o)
+	}
+	if err == nil && p.Has("fps") {
+		want.FPS, err = p.fps()
+	}
+	want.Format = strings.ToLower(p.Get("format"))
+	return id, want, err
+}
+
 func (p params) or(name, fallback string) string {
 	if v := p.Get(name); v != "" {
 		return v

@@ -7,13 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // scheme is one kind of source that is recognised by how its text begins.
 type scheme struct {
 	prefix string
-	// open makes the source of the text behind the prefix; nil: a later version does.
+	// open makes the source of the text behind the prefix.
 	open func(b base, rest string) (Source, error)
 }
 
@@ -29,9 +30,14 @@ func schemes() []scheme {
 		{"rtsps://", openRTSP("rtsps")},
 		{"http://", openHTTP("http")},
 		{"https://", openHTTP("https")},
-		{"media:", nil},
+		{"media:", openMedia},
 		{"gst:", openGst},
 	}
+}
+
+// openMedia stands where Scheme did not add package camera/media.
+func openMedia(base, string) (Source, error) {
+	return nil, badSpec("this eyas was built without mediadevices: use v4l2: instead, or build it with -tags media")
 }
 
 // Open returns the source that spec describes: [NAME=]WHAT, where WHAT is a picture, a
@@ -63,12 +69,9 @@ func Open(spec string, opts ...Option) (Source, error) {
 }
 
 func open(b base, named bool, what string) (Source, error) {
-	for _, s := range schemes() {
+	for _, s := range slices.Concat(b.opts.schemes, schemes()) {
 		if len(what) < len(s.prefix) || !strings.EqualFold(what[:len(s.prefix)], s.prefix) {
 			continue
-		}
-		if s.open == nil {
-			return nil, fmt.Errorf("%w: this version reads pictures, folders, clips, raw frames and the test pattern", ErrNotYet)
 		}
 		return s.open(b, what[len(s.prefix):])
 	}

@@ -141,7 +141,7 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.Is(err, eyas.ErrConfig), errors.Is(err, eyas.ErrNotYet), errors.Is(err, camera.ErrNotYet), errors.Is(err, camera.ErrSpec):
+	case errors.Is(err, eyas.ErrConfig), errors.Is(err, eyas.ErrNotYet), errors.Is(err, camera.ErrSpec):
 		return exitUsage
 	case errors.Is(err, eyas.ErrModel):
 		return exitModel
