@@ -16,7 +16,7 @@ import (
 func init() { children["latency"] = latencyChild }
 
 // BenchmarkPublish measures a 1080p NV12 frame into the ring - Begin, a copy into the slot, Publish, Release - and, in
-// turn, a copy of the same bytes into as many buffers, with nobody waiting and with a reader waiting on each frame.
+// turn, a copy of the same bytes into as many buffers.
 func BenchmarkPublish(b *testing.B) {
 	r := newRing(b, big)
 	src := make([]byte, r.head.frameBytes)

@@ -122,13 +122,13 @@ func (s *Snapshot) fit(h *header) error {
 	return nil
 }
 
-// Wait returns once more than count frames have been published, or with ErrClosed once the ring is over, or when ctx
-// ends, which it sees within 50 ms.
+// Wait returns once more than count frames have been published and the newest can be read, or with ErrClosed once the
+// ring is over, or when ctx ends, which it sees within 50 ms.
 func (r *Reader) Wait(ctx context.Context, count uint64) error {
 	word := word32(r.mem, atTick)
 	for {
 		tick := atomic.LoadUint32(word) // before what it announces is looked at, so that nothing is missed
-		if n, _ := newest(r.mem); n > count {
+		if n, i := newest(r.mem); n > count && r.whole(i) {
 			return nil
 		}
 		if r.Closed() {
@@ -141,6 +141,11 @@ func (r *Reader) Wait(ctx context.Context, count uint64) error {
 			return fmt.Errorf("wait for a frame: %w", err)
 		}
 	}
+}
+
+// whole says whether slot i is not being written. The newest is where all others are held.
+func (r *Reader) whole(i int) bool {
+	return i < r.head.Slots && atomic.LoadUint64(word64(slotHead(r.mem, i), atSequence))%2 == 0
 }
 
 // Status is how a ring is doing.

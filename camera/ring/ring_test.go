@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -154,6 +155,11 @@ func TestABegunSlotIsInvalid(t *testing.T) {
 	f.Release()
 	if err := rd.Newest(&s); !errors.Is(err, ErrBusy) {
 		t.Errorf("a slot that was given back unwritten is read: %v", err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := rd.Wait(over, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("the wait for a whole frame ends with %v", err)
 	}
 	publish(t, r, 2)
 	if err := rd.Newest(&s); err != nil || s.Seq != 2 || s.Count != 2 {

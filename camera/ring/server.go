@@ -87,7 +87,7 @@ func (s *Server) Close() error {
 // ownFolder makes dir and checks that nobody else can put a socket into it.
 func ownFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return fmt.Errorf("%w: set XDG_RUNTIME_DIR or EYAS_HOME to a folder of this user", err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -188,6 +189,60 @@ func TestListPassesOverWhatIsNoRing(t *testing.T) {
 	if names, err := List(filepath.Join(dir, "none")); err != nil || names != nil {
 		t.Errorf("no folder: %q, %v", names, err)
 	}
+}
+
+// A socket whose mode was widened still serves nobody else.
+func TestOtherUsersGetNothing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be somebody else")
+	}
+	dir, err := os.MkdirTemp("", "eyas-ring") // others cannot go through the folders of TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, dir, "cam", newRing(t, small))
+	path := filepath.Join(dir, "cam"+socketSuffix)
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error)
+	go func() {
+		goruntime.LockOSThread() // never unlocked: the thread, which is somebody else from now on, ends with the goroutine
+		got <- askAs(65534, path)
+	}()
+	if err := <-got; err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("another user is told %v", err)
+	}
+}
+
+// askAs makes this thread another user's and asks for the ring.
+func askAs(uid int, path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	socket := os.NewFile(uintptr(fd), "socket")
+	defer socket.Close()
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)); errno != 0 {
+		return errno
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return err
+	}
+	conn, err := net.FileConn(socket)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, given, err := receive(conn.(*net.UnixConn))
+	if err == nil {
+		given.Close()
+	}
+	return err
 }
 
 // What answers on a socket may be anything.

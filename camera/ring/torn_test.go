@@ -2,6 +2,7 @@ package ring
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -31,18 +32,15 @@ var stamped = Layout{Format: frame.Gray, Width: 256, Height: 256, Slots: 2}
 func stampOf(seq uint64) uint64 { return seq * 0x9E3779B97F4A7C15 }
 
 func stamp(p []byte, seq uint64) {
-	for v := stampOf(seq); len(p) >= 8; p = p[8:] {
-		binary.LittleEndian.PutUint64(p, v)
+	binary.LittleEndian.PutUint64(p, stampOf(seq))
+	for n := 8; n < len(p); n *= 2 {
+		copy(p[n:], p[:n])
 	}
 }
 
+// isStamped says whether every word of a frame is its stamp: the first is, and each is as the one before it.
 func isStamped(p []byte, seq uint64) bool {
-	for v := stampOf(seq); len(p) >= 8; p = p[8:] {
-		if binary.LittleEndian.Uint64(p) != v {
-			return false
-		}
-	}
-	return true
+	return binary.LittleEndian.Uint64(p) == stampOf(seq) && bytes.Equal(p[8:], p[:len(p)-8])
 }
 
 func init() { children["verify"] = verifyChild }

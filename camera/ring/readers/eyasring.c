@@ -141,11 +141,13 @@ static int newest(const struct ring *r, struct frame *f, int slow) {
 	return 0;
 }
 
-/* wait_newer returns 1 once more than count frames are published, 0 when the ring is over. */
+/* wait_newer returns 1 once more than count frames are published and the newest is not being overwritten, as it is where
+ * all other slots are held; 0 when the ring is over. */
 static int wait_newer(const struct ring *r, uint64_t count) {
 	for (;;) {
 		uint32_t tick = load32(r, AT_TICK); /* before what it announces */
-		if (load64(r, AT_NEWEST) >> 8 > count) return 1;
+		uint64_t word = load64(r, AT_NEWEST), slot = word & 0xff;
+		if (word >> 8 > count && slot < r->slots && load64(r, SLOT_HEADS + SLOT_HEAD * slot + AT_SEQUENCE) % 2 == 0) return 1;
 		if (load32(r, AT_CLOSED)) return 0;
 		struct timespec most = {0, 50 * 1000 * 1000};
 		syscall(SYS_futex, r->mem + AT_TICK, FUTEX_WAIT, tick, &most, NULL, 0);

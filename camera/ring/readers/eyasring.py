@@ -107,13 +107,11 @@ def verify(ring):
     last = checked = 0
     while True:
         over = ring.closed()  # before the count is looked at
-        if ring.published() <= last:
+        frame = ring.newest() if ring.published() > last else None
+        if frame is None:
             if over:
                 return 0
             time.sleep(0.0005)
-            continue
-        frame = ring.newest()
-        if frame is None:
             continue
         pixels, last, seq, _, _ = frame
         if pixels != struct.pack("<Q", seq * 0x9E3779B97F4A7C15 & (1 << 64) - 1) * (len(pixels) // 8):
