@@ -78,9 +78,6 @@ func (r *Ring) initSlot(i int) (err error) {
 	return nil
 }
 
-// Layout returns what the ring holds.
-func (r *Ring) Layout() Layout { return r.head.Layout }
-
 // Begin returns a frame to write, with one reference, or nil when every slot is held or the ring is closed. Of
 // several free slots it takes the one published longest ago, so that readers in other processes have the most
 // time. What lay in the slot is invalid from now on, whether the frame is published or just released.

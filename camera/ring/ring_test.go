@@ -193,6 +193,34 @@ func TestFramesOutliveTheirRing(t *testing.T) {
 	}
 }
 
+// A reader that waits is woken by a frame and by the end.
+func TestWaiting(t *testing.T) {
+	r := newRing(t, small)
+	rd := reader(t, r)
+	waited := make(chan error)
+	go func() {
+		for count := uint64(0); ; count++ {
+			err := rd.Wait(t.Context(), count)
+			waited <- err
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for seq := range uint64(50) {
+		publish(t, r, seq)
+		if err := <-waited; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; !errors.Is(err, ErrClosed) {
+		t.Errorf("the end is told as %v", err)
+	}
+}
+
 func TestNothingIsAllocatedPerFrame(t *testing.T) {
 	r := newRing(t, small)
 	rd := reader(t, r)
