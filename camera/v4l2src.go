@@ -76,9 +76,9 @@ func (s *v4l2Source) Connect(ctx context.Context, out *Output) error {
 	} else if err := out.Format(f.Pixels, f.Colour, f.Width, f.Height, f.FPS); err != nil {
 		return err
 	}
+	var c v4l2.Captured // one for all frames: put's would be allocated for each
 	for {
-		c, err := in.Next()
-		if err != nil {
+		if c, err = in.Next(); err != nil {
 			return err
 		}
 		count(out, &c)
