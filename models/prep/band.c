@@ -20,40 +20,45 @@ static int32_t clamp(int32_t v) { return v < -128 ? 0 : v > 127 ? 255 : v + 128;
 // The kernels' multiplication: a product of two fractions of 15 bits, rounded.
 static int32_t scaled(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
 
-static void convert_pixel(const eyas_prep_job *j, uint8_t *dst, int32_t y, int32_t u, int32_t v) {
-	u = (u - 128) * 256, v = (v - 128) * 256;
-	y = y > j->black ? (y - j->black) * 128 : 0;
+// Reads, and converts, the pixel of column x.
+static void read_pixel(const eyas_prep_job *j, const eyas_prep_samples *s, int32_t x, uint8_t rgb[3]) {
+	const int32_t cx = j->yuv ? x / 2 : x;
+	const int32_t c[3] = {s->at[0][(int64_t)x * s->step[0]], s->at[1][(int64_t)cx * s->step[1]], s->at[2][(int64_t)cx * s->step[2]]};
+	if (!j->yuv) {
+		rgb[0] = c[0], rgb[1] = c[1], rgb[2] = c[2];
+		return;
+	}
+	const int32_t u = (c[1] - 128) * 256, v = (c[2] - 128) * 256;
+	int32_t y = c[0] > j->black ? (c[0] - j->black) * 128 : 0;
 	y += scaled(y, j->y) - 128 * 128 + 63;
-	dst[0] = clamp((y + scaled(v, j->vr)) >> 7);
-	dst[1] = clamp((y + scaled(v, j->vg) + scaled(u, j->ug)) >> 7);
-	dst[2] = clamp((y + (u >> 1) + scaled(u, j->ub)) >> 7);
+	rgb[0] = clamp((y + scaled(v, j->vr)) >> 7);
+	rgb[1] = clamp((y + scaled(v, j->vg) + scaled(u, j->ug)) >> 7);
+	rgb[2] = clamp((y + (u >> 1) + scaled(u, j->ub)) >> 7);
 }
 
-// Converts the columns in use of source row `at` of a YUV picture.
-static void convert_yuv(const eyas_prep_job *j, uint8_t *dst, const uint8_t *const *planes, int64_t at) {
-	const int64_t chroma_row = at >> j->sub_rows;
-	const int32_t pairs = j->first / 2;
-	const uint8_t *y = planes[0] + at * j->stride[0] + j->first * j->pixel, *u = y + 1, *v = y + 3;
-	int32_t step = 4;
+// The samples of source row y from column x on, which is even where pairs share their chroma.
+static eyas_prep_samples samples(const eyas_prep_job *j, const uint8_t *const *planes, int64_t y, int64_t x) {
+	const uint8_t *p = planes[0] + y * j->stride[0] + x * j->pixel;
+	const int64_t chroma_row = y >> j->sub_rows;
+	const int32_t n = j->pixel;
+	if (j->yuv && j->planes == 1) return (eyas_prep_samples){{p, p + 1, p + 3}, {2, 4, 4}};
 	if (j->planes == 2) {
-		step = 2;
-		u = planes[1] + chroma_row * j->stride[1] + pairs * 2;
-		v = u + 1;
-	} else if (j->planes == 3) {
-		step = 1;
-		u = planes[1] + chroma_row * j->stride[1] + pairs;
-		v = planes[2] + chroma_row * j->stride[2] + pairs;
+		const uint8_t *uv = planes[1] + chroma_row * j->stride[1] + x;
+		return (eyas_prep_samples){{p, uv, uv + 1}, {1, 2, 2}};
 	}
-	for (int32_t i = eyas_prep_convert(j, dst, y, u, v, j->span); i < j->span; i++)
-		convert_pixel(j, dst + 4 * i, y[i * j->pixel], u[i / 2 * step], v[i / 2 * step]);
+	if (j->planes == 3)
+		return (eyas_prep_samples){{p, planes[1] + chroma_row * j->stride[1] + x / 2, planes[2] + chroma_row * j->stride[2] + x / 2}, {1, 1, 1}};
+	if (n == 1) return (eyas_prep_samples){{p, p, p}, {1, 1, 1}};
+	return (eyas_prep_samples){{p + j->red, p + 1, p + 2 - j->red}, {n, n, n}};
 }
 
-// Replaces the pixels by their luma, with the weights of the Go twin.
-static void to_luma(uint8_t *dst, const uint8_t *src, int32_t pixel, int32_t red, int32_t n) {
-	for (int32_t i = 0; i < n; i++, src += pixel, dst += 4) {
-		const uint8_t l = (src[red] * 9798 + src[1] * 19235 + src[2 - red] * 3735 + (1 << 14)) >> 15;
-		dst[0] = dst[1] = dst[2] = l;
-	}
+// Converts the columns in use of source row y to R G B x, or to their luma thrice, with the Go twin's weights.
+static void convert(const eyas_prep_job *j, uint8_t *dst, const uint8_t *const *planes, int64_t y) {
+	const eyas_prep_samples s = samples(j, planes, y, j->first);
+	for (int32_t i = j->yuv ? eyas_prep_convert(j, dst, &s, j->span) : 0; i < j->span; i++) read_pixel(j, &s, i, dst + 4 * i);
+	if (!j->luma) return;
+	for (int32_t i = 0; i < j->span; i++, dst += 4)
+		dst[0] = dst[1] = dst[2] = (dst[0] * 9798 + dst[1] * 19235 + dst[2] * 3735 + (1 << 14)) >> 15;
 }
 
 // Mixes source row y into buffer k, unless it is there.
@@ -62,13 +67,10 @@ static void mix(const eyas_prep_job *j, rows *s, int k, const uint8_t *const *pl
 	s->held[k] = y;
 	const uint8_t *row = planes[0] + y * j->stride[0];
 	int32_t pixel = j->pixel, red = j->red;
-	const int gray = !j->yuv && pixel == 1;
-	if (j->yuv) convert_yuv(j, s->pixels, planes, y);
-	if (gray)
-		for (int32_t i = 0; i < j->span; i++) memset(s->pixels + 4 * i, row[j->first + i], 4);
-	if (j->luma && j->yuv) to_luma(s->pixels, s->pixels, 4, 0, j->span);
-	else if (j->luma && !gray) to_luma(s->pixels, row + j->first * pixel, pixel, red, j->span);
-	if (j->yuv || gray || j->luma) row = s->pixels, pixel = 4, red = 0;
+	if (j->yuv || pixel == 1 || j->luma) {
+		convert(j, s->pixels, planes, y);
+		row = s->pixels, pixel = 4, red = 0;
+	}
 	int16_t *dst = s->mixed[k];
 	for (int32_t i = 0; i < j->new_w; i++) {
 		if (i == j->safe_from) i = eyas_prep_mix_columns(dst, s->pitch, row, at, pairs, i, j->safe_to, pixel, red);
@@ -79,6 +81,18 @@ static void mix(const eyas_prep_job *j, rows *s, int k, const uint8_t *const *pl
 			const int32_t right = pairs[i].right == 0 ? 0 : p[pixel + byte] * pairs[i].right;
 			dst[c * s->pitch + i] = (p[byte] * pairs[i].left + right) >> 4;
 		}
+	}
+}
+
+// Puts the levels of source row y, where each column is one of its pixels, into the output row.
+static void pick(const eyas_prep_job *j, rows *s, const uint8_t *const *planes, int64_t y, const int32_t *xs) {
+	const eyas_prep_samples from = samples(j, planes, y, 0);
+	for (int32_t i = 0; i < j->new_w; i++) {
+		if (i == j->pick_from) i = eyas_prep_pick_columns(j, s->levels, s->pitch, &from);
+		if (i == j->new_w) return;
+		uint8_t rgb[3];
+		read_pixel(j, &from, xs[i], rgb);
+		for (int32_t c = 0; c < 3; c++) s->levels[c * s->pitch + i] = rgb[c];
 	}
 }
 
@@ -139,14 +153,14 @@ static void store(const eyas_prep_job *j, const rows *s, const uint8_t *tables, 
 		uint8_t *row = dst + ((int64_t)c * j->in_w * j->in_h + pixel) * j->size;
 		int32_t done = 0;
 		if (j->computed && j->size == 4)
-			done = eyas_prep_store32((float *)row, levels, j->new_w, j->mean[c], j->std[c], j->inverse[c]);
+			done = eyas_prep_store32((float *)row, levels, j->new_w, j->mean[c], j->factor[c], j->rest[c]);
 		else if (j->computed && j->size == 2)
-			done = eyas_prep_store16((uint16_t *)row, levels, j->new_w, j->mean[c], j->std[c], j->inverse[c]);
+			done = eyas_prep_store16((uint16_t *)row, levels, j->new_w, j->mean[c], j->factor[c], j->rest[c]);
 		look_up(row, j->size, 1, table, levels, done, j->new_w);
 	}
 }
 
-void eyas_prep_band(const eyas_prep_job *j, const uint8_t *p0, const uint8_t *p1, const uint8_t *p2, const int32_t *at,
+void eyas_prep_band(const eyas_prep_job *j, const uint8_t *p0, const uint8_t *p1, const uint8_t *p2, const int32_t *xs, const int32_t *at,
 	const eyas_prep_pair *pairs, const eyas_prep_line *lines, const uint8_t *tables, uint8_t *scratch, uint8_t *dst,
 	int32_t from, int32_t to) {
 	const uint8_t *const planes[3] = {p0, p1, p2};
@@ -159,12 +173,16 @@ void eyas_prep_band(const eyas_prep_job *j, const uint8_t *p0, const uint8_t *p1
 	if (from < j->top) pad(j, tables, dst, (int64_t)from * j->in_w, (int64_t)((to < j->top ? to : j->top) - from) * j->in_w);
 	for (int32_t y = from > j->top ? from : j->top; y < to && y < bottom; y++) {
 		const eyas_prep_line l = lines[y - j->top];
-		// Which buffer is for row a; the other is for b. Rows that are there stay.
-		const int k = s.held[1] == l.a || (s.held[0] == l.b && s.held[0] != l.a);
-		const int other = l.b == l.a ? k : !k;
-		mix(j, &s, k, planes, l.a, at, pairs);
-		mix(j, &s, other, planes, l.b, at, pairs);
-		eyas_prep_mix_rows(s.levels, s.mixed[k], s.mixed[other], l.w0, l.w1, 3 * s.pitch);
+		if (j->exact && l.w0 == 1 << 11 && l.w1 == 0) {
+			pick(j, &s, planes, l.a, xs);
+		} else {
+			// Which buffer is for row a; the other is for b. Rows that are there stay.
+			const int k = s.held[1] == l.a || (s.held[0] == l.b && s.held[0] != l.a);
+			const int other = l.b == l.a ? k : !k;
+			mix(j, &s, k, planes, l.a, at, pairs);
+			mix(j, &s, other, planes, l.b, at, pairs);
+			eyas_prep_mix_rows(s.levels, s.mixed[k], s.mixed[other], l.w0, l.w1, 3 * s.pitch);
+		}
 		store(j, &s, tables, dst, y);
 		pad(j, tables, dst, (int64_t)y * j->in_w, j->left);
 		pad(j, tables, dst, (int64_t)y * j->in_w + right, j->in_w - right);

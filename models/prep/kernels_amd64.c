@@ -17,60 +17,82 @@ AVX2 static inline __m256i load(const void *p) { return _mm256_loadu_si256(p); }
 
 AVX2 static inline void store(void *p, __m256i v) { _mm256_storeu_si256(p, v); }
 
-// Loads the 32 luma samples and 16 pairs of chroma samples of 32 pixels.
-AVX2 static inline void load_yuv(int planes, const uint8_t *y, const uint8_t *u, const uint8_t *v, int32_t i, __m256i *luma, __m256i *chroma) {
-	if (planes == 1) { // Y U Y V
-		const __m256i low = _mm256_set1_epi16(0xff), a = load(y + 2 * i), b = load(y + 2 * i + 32);
-		*luma = _mm256_permute4x64_epi64(_mm256_packus_epi16(_mm256_and_si256(a, low), _mm256_and_si256(b, low)), 0xd8);
-		*chroma = _mm256_permute4x64_epi64(_mm256_packus_epi16(_mm256_srli_epi16(a, 8), _mm256_srli_epi16(b, 8)), 0xd8);
-		return;
-	}
-	*luma = load(y + i);
-	if (planes == 2) {
-		*chroma = load(u + i);
-		return;
-	}
-	const __m128i us = _mm_loadu_si128((const void *)(u + i / 2)), vs = _mm_loadu_si128((const void *)(v + i / 2));
-	*chroma = _mm256_set_m128i(_mm_unpackhi_epi8(us, vs), _mm_unpacklo_epi8(us, vs));
-}
-
 // Levels of 32 pixels from two halves of sums: 128ths of a level, less 128 levels, so that signed saturation clamps.
 AVX2 static inline __m256i levels(__m256i lo, __m256i hi) {
 	return _mm256_xor_si256(_mm256_packs_epi16(_mm256_srai_epi16(lo, 7), _mm256_srai_epi16(hi, 7)), _mm256_set1_epi8(-128));
 }
 
-AVX2 int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const uint8_t *y, const uint8_t *u, const uint8_t *v, int32_t n) {
-	const __m256i zero = _mm256_setzero_si256(), sign = _mm256_set1_epi16(-32768), high = _mm256_set1_epi16((short)0xff00);
-	const __m256i black = _mm256_set1_epi8((char)j->black), ky = _mm256_set1_epi16(j->y), bias = _mm256_set1_epi16(128 * 128 - 63);
-	const __m256i vr = _mm256_set1_epi16(j->vr), vg = _mm256_set1_epi16(j->vg), ug = _mm256_set1_epi16(j->ug), ub = _mm256_set1_epi16(j->ub);
+// The factors of a conversion in vectors.
+typedef struct {
+	__m256i black, y, vr, vg, ug, ub;
+} factors;
+
+AVX2 static inline factors factors_of(const eyas_prep_job *j) {
+	return (factors){_mm256_set1_epi8((char)j->black), _mm256_set1_epi16(j->y), _mm256_set1_epi16(j->vr), _mm256_set1_epi16(j->vg),
+		_mm256_set1_epi16(j->ug), _mm256_set1_epi16(j->ub)};
+}
+
+// The shares of chroma in 16 pixels, or pairs of pixels, from samples in the high bytes. That of blue is in two parts.
+typedef struct {
+	__m256i r, g, b, b1;
+} shares;
+
+AVX2 static inline shares shares_of(const factors *f, __m256i u, __m256i v) {
+	const __m256i sign = _mm256_set1_epi16(-32768);
+	u = _mm256_xor_si256(u, sign), v = _mm256_xor_si256(v, sign); // less 128
+	return (shares){_mm256_mulhrs_epi16(v, f->vr), _mm256_add_epi16(_mm256_mulhrs_epi16(v, f->vg), _mm256_mulhrs_epi16(u, f->ug)),
+		_mm256_mulhrs_epi16(u, f->ub), _mm256_srai_epi16(u, 1)};
+}
+
+// The share of luma in 16 pixels, from samples in the high bytes, with the half that rounds, less OpenCV's bit.
+AVX2 static inline __m256i luma_share(const factors *f, __m256i y) {
+	y = _mm256_srli_epi16(y, 1);
+	return _mm256_add_epi16(_mm256_sub_epi16(y, _mm256_set1_epi16(128 * 128 - 63)), _mm256_mulhrs_epi16(y, f->y));
+}
+
+// Levels of 32 pixels from their luma samples and the shares of the pixels that unpacking calls low and high.
+AVX2 static inline void to_rgb(__m256i rgb[3], const factors *f, __m256i luma, const shares *l, const shares *h) {
+	const __m256i zero = _mm256_setzero_si256();
+	luma = _mm256_subs_epu8(luma, f->black);
+	const __m256i lo = luma_share(f, _mm256_unpacklo_epi8(zero, luma)), hi = luma_share(f, _mm256_unpackhi_epi8(zero, luma));
+	rgb[0] = levels(_mm256_adds_epi16(lo, l->r), _mm256_adds_epi16(hi, h->r));
+	rgb[1] = levels(_mm256_adds_epi16(lo, l->g), _mm256_adds_epi16(hi, h->g));
+	rgb[2] = levels(_mm256_adds_epi16(_mm256_adds_epi16(lo, l->b1), l->b), _mm256_adds_epi16(_mm256_adds_epi16(hi, h->b1), h->b));
+}
+
+// Loads the 32 luma samples and 16 pairs of chroma samples of 32 pixels.
+AVX2 static inline void load_yuv(int planes, const eyas_prep_samples *s, int32_t i, __m256i *luma, __m256i *chroma) {
+	if (planes == 1) { // Y U Y V
+		const uint8_t *p = s->at[0] + 2 * i;
+		const __m256i low = _mm256_set1_epi16(0xff), a = load(p), b = load(p + 32);
+		*luma = _mm256_permute4x64_epi64(_mm256_packus_epi16(_mm256_and_si256(a, low), _mm256_and_si256(b, low)), 0xd8);
+		*chroma = _mm256_permute4x64_epi64(_mm256_packus_epi16(_mm256_srli_epi16(a, 8), _mm256_srli_epi16(b, 8)), 0xd8);
+		return;
+	}
+	*luma = load(s->at[0] + i);
+	if (planes == 2) {
+		*chroma = load(s->at[1] + i);
+		return;
+	}
+	const __m128i u = _mm_loadu_si128((const void *)(s->at[1] + i / 2)), v = _mm_loadu_si128((const void *)(s->at[2] + i / 2));
+	*chroma = _mm256_set_m128i(_mm_unpackhi_epi8(u, v), _mm_unpacklo_epi8(u, v));
+}
+
+AVX2 int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const eyas_prep_samples *s, int32_t n) {
+	const __m256i zero = _mm256_setzero_si256(), high = _mm256_set1_epi16((short)0xff00);
+	const factors f = factors_of(j);
 	const int planes = j->planes;
 	int32_t i = 0;
 	for (; i + 32 <= n; i += 32) {
-		__m256i luma, chroma;
-		load_yuv(planes, y, u, v, i, &luma, &chroma);
-
-		// Chroma less 128 in the high byte; its shares of red, green and blue, each for a pair of pixels.
-		const __m256i us = _mm256_xor_si256(_mm256_slli_epi16(chroma, 8), sign);
-		const __m256i vs = _mm256_xor_si256(_mm256_and_si256(chroma, high), sign);
-		const __m256i r = _mm256_mulhrs_epi16(vs, vr);
-		const __m256i g = _mm256_add_epi16(_mm256_mulhrs_epi16(vs, vg), _mm256_mulhrs_epi16(us, ug));
-		const __m256i b = _mm256_mulhrs_epi16(us, ub), b1 = _mm256_srai_epi16(us, 1);
-
-		luma = _mm256_subs_epu8(luma, black);
-		__m256i lo = _mm256_srli_epi16(_mm256_unpacklo_epi8(zero, luma), 1), hi = _mm256_srli_epi16(_mm256_unpackhi_epi8(zero, luma), 1);
-		lo = _mm256_add_epi16(_mm256_sub_epi16(lo, bias), _mm256_mulhrs_epi16(lo, ky));
-		hi = _mm256_add_epi16(_mm256_sub_epi16(hi, bias), _mm256_mulhrs_epi16(hi, ky));
-
-#define LO(x) _mm256_unpacklo_epi16(x, x)
-#define HI(x) _mm256_unpackhi_epi16(x, x)
-		const __m256i red = levels(_mm256_adds_epi16(lo, LO(r)), _mm256_adds_epi16(hi, HI(r)));
-		const __m256i green = levels(_mm256_adds_epi16(lo, LO(g)), _mm256_adds_epi16(hi, HI(g)));
-		const __m256i blue = levels(_mm256_adds_epi16(_mm256_adds_epi16(lo, LO(b1)), LO(b)),
-			_mm256_adds_epi16(_mm256_adds_epi16(hi, HI(b1)), HI(b)));
-#undef LO
-#undef HI
-		const __m256i rg0 = _mm256_unpacklo_epi8(red, green), rg1 = _mm256_unpackhi_epi8(red, green);
-		const __m256i bx0 = _mm256_unpacklo_epi8(blue, zero), bx1 = _mm256_unpackhi_epi8(blue, zero);
+		__m256i luma, chroma, rgb[3];
+		load_yuv(planes, s, i, &luma, &chroma);
+		const shares pair = shares_of(&f, _mm256_slli_epi16(chroma, 8), _mm256_and_si256(chroma, high));
+#define TWICE(unpack) {unpack(pair.r, pair.r), unpack(pair.g, pair.g), unpack(pair.b, pair.b), unpack(pair.b1, pair.b1)}
+		const shares lo = TWICE(_mm256_unpacklo_epi16), hi = TWICE(_mm256_unpackhi_epi16);
+#undef TWICE
+		to_rgb(rgb, &f, luma, &lo, &hi);
+		const __m256i rg0 = _mm256_unpacklo_epi8(rgb[0], rgb[1]), rg1 = _mm256_unpackhi_epi8(rgb[0], rgb[1]);
+		const __m256i bx0 = _mm256_unpacklo_epi8(rgb[2], zero), bx1 = _mm256_unpackhi_epi8(rgb[2], zero);
 		const __m256i p0 = _mm256_unpacklo_epi16(rg0, bx0), p1 = _mm256_unpackhi_epi16(rg0, bx0); // pixels 0-3 16-19, 4-7 20-23
 		const __m256i p2 = _mm256_unpacklo_epi16(rg1, bx1), p3 = _mm256_unpackhi_epi16(rg1, bx1); // 8-11 24-27, 12-15 28-31
 		store(dst + 4 * i, _mm256_permute2x128_si256(p0, p1, 0x20));
@@ -81,35 +103,72 @@ AVX2 int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const uint8
 	return i;
 }
 
+// Loads 16 bytes at p and 16 at q.
+AVX2 static inline __m256i load2(const void *p, const void *q) {
+	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(p)), _mm_loadu_si128(q), 1);
+}
+
+// Picks one channel's samples of two blocks, the first of which begins at p.
+AVX2 static inline __m256i pick(const eyas_prep_pick *k, const uint8_t *p) {
+	__m256i all = _mm256_setzero_si256();
+	for (int32_t w = 0; w < k->windows; w++) {
+		const __m256i order = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)k->order[w]));
+		all = _mm256_or_si256(all, _mm256_shuffle_epi8(load2(p + 16 * w, p + k->step + 16 * w), order));
+	}
+	return all;
+}
+
+AVX2 int32_t eyas_prep_pick_columns(const eyas_prep_job *j, uint8_t *dst, int32_t pitch, const eyas_prep_samples *s) {
+	const __m256i zero = _mm256_setzero_si256();
+	const factors f = factors_of(j);
+	int32_t i = j->pick_from;
+	for (; i + 32 <= j->pick_to; i += 32) {
+		__m256i c[3];
+		for (int k = 0; k < 3; k++) c[k] = pick(&j->pick[k], s->at[k] + j->pick[k].base + (int64_t)i / 16 * j->pick[k].step);
+		if (j->yuv) {
+			const shares lo = shares_of(&f, _mm256_unpacklo_epi8(zero, c[1]), _mm256_unpacklo_epi8(zero, c[2]));
+			const shares hi = shares_of(&f, _mm256_unpackhi_epi8(zero, c[1]), _mm256_unpackhi_epi8(zero, c[2]));
+			to_rgb(c, &f, c[0], &lo, &hi);
+		}
+		for (int k = 0; k < 3; k++) store(dst + k * pitch + i, c[k]);
+	}
+	return i;
+}
+
 AVX2 static inline int64_t load8(const uint8_t *p) {
 	int64_t v;
 	memcpy(&v, p, sizeof v);
 	return v;
 }
 
+// Columns 0, 1, 8, 9 or the like, two pixels each, as bytes: pairs of red, of green, of blue.
+AVX2 static inline __m256i load_columns(const uint8_t *row, const int32_t *at, __m256i order) {
+	return _mm256_shuffle_epi8(_mm256_set_epi64x(load8(row + at[9]), load8(row + at[8]), load8(row + at[1]), load8(row + at[0])), order);
+}
+
+// Mixes 8 pairs of bytes.
+AVX2 static inline __m256i weigh(__m256i pairs, __m256i weights) {
+	return _mm256_srli_epi32(_mm256_madd_epi16(pairs, weights), 4);
+}
+
 AVX2 int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, const int32_t *at, const eyas_prep_pair *pairs,
 	int32_t from, int32_t to, int32_t pixel, int32_t red) {
-	// Two columns of two pixels each become two pairs of red, green and blue.
 	const char r = red, g = 1, b = 2 - red, p = pixel;
 	const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(
 		r, r + p, 8 + r, 8 + r + p, g, g + p, 8 + g, 8 + g + p, b, b + p, 8 + b, 8 + b + p, -1, -1, -1, -1));
 	const __m256i zero = _mm256_setzero_si256();
 	int32_t i = from;
-	for (; i + 8 <= to; i += 8) {
-		const int32_t *o = at + i;
-		const __m256i x = _mm256_set_epi64x(load8(row + o[5]), load8(row + o[4]), load8(row + o[1]), load8(row + o[0]));
-		const __m256i y = _mm256_set_epi64x(load8(row + o[7]), load8(row + o[6]), load8(row + o[3]), load8(row + o[2]));
-		const __m256i xs = _mm256_shuffle_epi8(x, order), ys = _mm256_shuffle_epi8(y, order);
-		const __m256i rg = _mm256_unpacklo_epi32(xs, ys), bs = _mm256_unpackhi_epi32(xs, ys);
-		const __m256i w = load(pairs + i);
-		const __m256i rs = _mm256_srli_epi32(_mm256_madd_epi16(_mm256_unpacklo_epi8(rg, zero), w), 4);
-		const __m256i gs = _mm256_srli_epi32(_mm256_madd_epi16(_mm256_unpackhi_epi8(rg, zero), w), 4);
-		const __m256i bl = _mm256_srli_epi32(_mm256_madd_epi16(_mm256_unpacklo_epi8(bs, zero), w), 4);
-		const __m256i first = _mm256_permute4x64_epi64(_mm256_packus_epi32(rs, gs), 0xd8);
-		const __m256i second = _mm256_permute4x64_epi64(_mm256_packus_epi32(bl, bl), 0xd8);
-		_mm_storeu_si128((void *)(dst + i), _mm256_castsi256_si128(first));
-		_mm_storeu_si128((void *)(dst + pitch + i), _mm256_extracti128_si256(first, 1));
-		_mm_storeu_si128((void *)(dst + 2 * pitch + i), _mm256_castsi256_si128(second));
+	for (; i + 16 <= to; i += 16) {
+		__m256i mixed[2][3];
+		for (int k = 0; k < 2; k++) { // columns 0-3 and 8-11, then 4-7 and 12-15, so that packing puts them in order
+			const __m256i x = load_columns(row, at + i + 4 * k, order), y = load_columns(row, at + i + 4 * k + 2, order);
+			const __m256i rg = _mm256_unpacklo_epi32(x, y), bs = _mm256_unpackhi_epi32(x, y);
+			const __m256i w = load2(pairs + i + 4 * k, pairs + i + 4 * k + 8);
+			mixed[k][0] = weigh(_mm256_unpacklo_epi8(rg, zero), w);
+			mixed[k][1] = weigh(_mm256_unpackhi_epi8(rg, zero), w);
+			mixed[k][2] = weigh(_mm256_unpacklo_epi8(bs, zero), w);
+		}
+		for (int c = 0; c < 3; c++) store(dst + c * pitch + i, _mm256_packus_epi32(mixed[0][c], mixed[1][c]));
 	}
 	return i;
 }
@@ -128,23 +187,21 @@ AVX2 void eyas_prep_mix_rows(uint8_t *dst, const int16_t *a, const int16_t *b, i
 	}
 }
 
-// The quotient is corrected with its own remainder, which gives what a division rounds to at a third of its time.
-AVX2 static inline __m256 value(const uint8_t *levels, __m256 mean, __m256 std, __m256 inverse) {
+AVX2 static inline __m256 value(const uint8_t *levels, __m256 mean, __m256 factor, __m256 rest) {
 	const __m256 x = _mm256_sub_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)levels))), mean);
-	const __m256 q = _mm256_mul_ps(x, inverse);
-	return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, std, x), inverse, q);
+	return _mm256_fmadd_ps(x, factor, _mm256_mul_ps(x, rest));
 }
 
-AVX2 int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float std, float inverse) {
-	const __m256 m = _mm256_set1_ps(mean), s = _mm256_set1_ps(std), v = _mm256_set1_ps(inverse);
+AVX2 int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest) {
+	const __m256 m = _mm256_set1_ps(mean), f = _mm256_set1_ps(factor), r = _mm256_set1_ps(rest);
 	int32_t i = 0;
-	for (; i + 8 <= n; i += 8) _mm256_storeu_ps(dst + i, value(levels + i, m, s, v));
+	for (; i + 8 <= n; i += 8) _mm256_storeu_ps(dst + i, value(levels + i, m, f, r));
 	return i;
 }
 
-AVX2 int32_t eyas_prep_store16(uint16_t *dst, const uint8_t *levels, int32_t n, float mean, float std, float inverse) {
-	const __m256 m = _mm256_set1_ps(mean), s = _mm256_set1_ps(std), v = _mm256_set1_ps(inverse);
+AVX2 int32_t eyas_prep_store16(uint16_t *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest) {
+	const __m256 m = _mm256_set1_ps(mean), f = _mm256_set1_ps(factor), r = _mm256_set1_ps(rest);
 	int32_t i = 0;
-	for (; i + 8 <= n; i += 8) _mm_storeu_si128((void *)(dst + i), _mm256_cvtps_ph(value(levels + i, m, s, v), _MM_FROUND_TO_NEAREST_INT));
+	for (; i + 8 <= n; i += 8) _mm_storeu_si128((void *)(dst + i), _mm256_cvtps_ph(value(levels + i, m, f, r), _MM_FROUND_TO_NEAREST_INT));
 	return i;
 }

@@ -12,48 +12,75 @@ static inline uint8x16_t levels(int16x8_t lo, int16x8_t hi) {
 	return veorq_u8(vreinterpretq_u8_s8(s), vdupq_n_u8(128));
 }
 
-// Chroma less 128 in the high byte.
-static inline int16x8_t centred(uint8x8_t c) { return vreinterpretq_s16_u16(veorq_u16(vshll_n_u8(c, 8), vdupq_n_u16(0x8000))); }
+// The shares of chroma in 8 pixels, or pairs of pixels. That of blue is in two parts.
+typedef struct {
+	int16x8_t r, g, b, b1;
+} shares;
 
-static inline int16x8_t luma_share(uint8x8_t y, int16_t k) {
-	const int16x8_t l = vreinterpretq_s16_u16(vshll_n_u8(y, 7));
-	return vaddq_s16(vsubq_s16(l, vdupq_n_s16(128 * 128 - 63)), vqrdmulhq_n_s16(l, k));
+static inline shares shares_of(const eyas_prep_job *j, uint8x8_t u, uint8x8_t v) {
+	const uint8x8_t sign = vdup_n_u8(128);
+	const int16x8_t us = vreinterpretq_s16_u16(vshll_n_u8(veor_u8(u, sign), 8)), vs = vreinterpretq_s16_u16(vshll_n_u8(veor_u8(v, sign), 8));
+	return (shares){vqrdmulhq_n_s16(vs, j->vr), vaddq_s16(vqrdmulhq_n_s16(vs, j->vg), vqrdmulhq_n_s16(us, j->ug)),
+		vqrdmulhq_n_s16(us, j->ub), vshrq_n_s16(us, 1)};
 }
 
-int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const uint8_t *y, const uint8_t *u, const uint8_t *v, int32_t n) {
+// The share of luma in 8 pixels, with the half that rounds, less OpenCV's bit.
+static inline int16x8_t luma_share(const eyas_prep_job *j, uint8x8_t y) {
+	const int16x8_t l = vreinterpretq_s16_u16(vshll_n_u8(y, 7));
+	return vaddq_s16(vsubq_s16(l, vdupq_n_s16(128 * 128 - 63)), vqrdmulhq_n_s16(l, j->y));
+}
+
+// Levels of 16 pixels from their luma samples and the shares of the first and the last 8.
+static inline uint8x16x3_t to_rgb(const eyas_prep_job *j, uint8x16_t luma, const shares *l, const shares *h) {
+	luma = vqsubq_u8(luma, vdupq_n_u8(j->black));
+	const int16x8_t lo = luma_share(j, vget_low_u8(luma)), hi = luma_share(j, vget_high_u8(luma));
+	return (uint8x16x3_t){{
+		levels(vqaddq_s16(lo, l->r), vqaddq_s16(hi, h->r)),
+		levels(vqaddq_s16(lo, l->g), vqaddq_s16(hi, h->g)),
+		levels(vqaddq_s16(vqaddq_s16(lo, l->b1), l->b), vqaddq_s16(vqaddq_s16(hi, h->b1), h->b)),
+	}};
+}
+
+int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const eyas_prep_samples *s, int32_t n) {
 	int32_t i = 0;
 	for (; i + 16 <= n; i += 16) {
 		uint8x16_t luma;
 		uint8x8x2_t c; // 8 samples of each
-		switch (j->planes) {
-		case 1: {
-			const uint8x8x4_t p = vld4_u8(y + 2 * i);
+		if (j->planes == 1) { // Y U Y V
+			const uint8x8x4_t p = vld4_u8(s->at[0] + 2 * i);
 			luma = vcombine_u8(vzip1_u8(p.val[0], p.val[2]), vzip2_u8(p.val[0], p.val[2]));
 			c.val[0] = p.val[1], c.val[1] = p.val[3];
-			break;
+		} else {
+			luma = vld1q_u8(s->at[0] + i);
+			if (j->planes == 2) c = vld2_u8(s->at[1] + i);
+			else c.val[0] = vld1_u8(s->at[1] + i / 2), c.val[1] = vld1_u8(s->at[2] + i / 2);
 		}
-		case 2:
-			luma = vld1q_u8(y + i);
-			c = vld2_u8(u + i);
-			break;
-		default:
-			luma = vld1q_u8(y + i);
-			c.val[0] = vld1_u8(u + i / 2), c.val[1] = vld1_u8(v + i / 2);
-		}
-		const int16x8_t us = centred(c.val[0]), vs = centred(c.val[1]);
-		const int16x8_t r = vqrdmulhq_n_s16(vs, j->vr);
-		const int16x8_t g = vaddq_s16(vqrdmulhq_n_s16(vs, j->vg), vqrdmulhq_n_s16(us, j->ug));
-		const int16x8_t b = vqrdmulhq_n_s16(us, j->ub), b1 = vshrq_n_s16(us, 1);
+		const shares pair = shares_of(j, c.val[0], c.val[1]);
+#define TWICE(zip) {zip(pair.r, pair.r), zip(pair.g, pair.g), zip(pair.b, pair.b), zip(pair.b1, pair.b1)}
+		const shares lo = TWICE(vzip1q_s16), hi = TWICE(vzip2q_s16);
+#undef TWICE
+		const uint8x16x3_t rgb = to_rgb(j, luma, &lo, &hi);
+		vst4q_u8(dst + 4 * i, ((uint8x16x4_t){{rgb.val[0], rgb.val[1], rgb.val[2], vdupq_n_u8(0)}}));
+	}
+	return i;
+}
 
-		luma = vqsubq_u8(luma, vdupq_n_u8(j->black));
-		const int16x8_t lo = luma_share(vget_low_u8(luma), j->y), hi = luma_share(vget_high_u8(luma), j->y);
-		uint8x16x4_t p;
-		p.val[0] = levels(vqaddq_s16(lo, vzip1q_s16(r, r)), vqaddq_s16(hi, vzip2q_s16(r, r)));
-		p.val[1] = levels(vqaddq_s16(lo, vzip1q_s16(g, g)), vqaddq_s16(hi, vzip2q_s16(g, g)));
-		p.val[2] = levels(vqaddq_s16(vqaddq_s16(lo, vzip1q_s16(b1, b1)), vzip1q_s16(b, b)),
-			vqaddq_s16(vqaddq_s16(hi, vzip2q_s16(b1, b1)), vzip2q_s16(b, b)));
-		p.val[3] = vdupq_n_u8(0);
-		vst4q_u8(dst + 4 * i, p);
+int32_t eyas_prep_pick_columns(const eyas_prep_job *j, uint8_t *dst, int32_t pitch, const eyas_prep_samples *s) {
+	int32_t i = j->pick_from;
+	for (; i + 16 <= j->pick_to; i += 16) {
+		uint8x16x3_t c;
+		for (int k = 0; k < 3; k++) {
+			const eyas_prep_pick *o = &j->pick[k];
+			const uint8_t *p = s->at[k] + o->base + (int64_t)i / 16 * o->step;
+			c.val[k] = vdupq_n_u8(0);
+			for (int32_t w = 0; w < o->windows; w++) c.val[k] = vorrq_u8(c.val[k], vqtbl1q_u8(vld1q_u8(p + 16 * w), vld1q_u8(o->order[w])));
+		}
+		if (j->yuv) {
+			const shares lo = shares_of(j, vget_low_u8(c.val[1]), vget_low_u8(c.val[2]));
+			const shares hi = shares_of(j, vget_high_u8(c.val[1]), vget_high_u8(c.val[2]));
+			c = to_rgb(j, c.val[0], &lo, &hi);
+		}
+		for (int k = 0; k < 3; k++) vst1q_u8(dst + k * pitch + i, c.val[k]);
 	}
 	return i;
 }
@@ -96,30 +123,28 @@ void eyas_prep_mix_rows(uint8_t *dst, const int16_t *a, const int16_t *b, int32_
 	}
 }
 
-// The quotient is corrected with its own remainder, which gives what a division rounds to at a third of its time.
-static inline float32x4_t value(uint16x4_t levels, float32x4_t mean, float32x4_t std, float32x4_t inverse) {
+static inline float32x4_t value(uint16x4_t levels, float32x4_t mean, float32x4_t factor, float32x4_t rest) {
 	const float32x4_t x = vsubq_f32(vcvtq_f32_u32(vmovl_u16(levels)), mean);
-	const float32x4_t q = vmulq_f32(x, inverse);
-	return vfmaq_f32(q, vfmsq_f32(x, q, std), inverse);
+	return vfmaq_f32(vmulq_f32(x, rest), x, factor);
 }
 
-int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float std, float inverse) {
-	const float32x4_t m = vdupq_n_f32(mean), s = vdupq_n_f32(std), v = vdupq_n_f32(inverse);
+int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest) {
+	const float32x4_t m = vdupq_n_f32(mean), f = vdupq_n_f32(factor), r = vdupq_n_f32(rest);
 	int32_t i = 0;
 	for (; i + 8 <= n; i += 8) {
 		const uint16x8_t l = vmovl_u8(vld1_u8(levels + i));
-		vst1q_f32(dst + i, value(vget_low_u16(l), m, s, v));
-		vst1q_f32(dst + i + 4, value(vget_high_u16(l), m, s, v));
+		vst1q_f32(dst + i, value(vget_low_u16(l), m, f, r));
+		vst1q_f32(dst + i + 4, value(vget_high_u16(l), m, f, r));
 	}
 	return i;
 }
 
-int32_t eyas_prep_store16(uint16_t *dst, const uint8_t *levels, int32_t n, float mean, float std, float inverse) {
-	const float32x4_t m = vdupq_n_f32(mean), s = vdupq_n_f32(std), v = vdupq_n_f32(inverse);
+int32_t eyas_prep_store16(uint16_t *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest) {
+	const float32x4_t m = vdupq_n_f32(mean), f = vdupq_n_f32(factor), r = vdupq_n_f32(rest);
 	int32_t i = 0;
 	for (; i + 8 <= n; i += 8) {
 		const uint16x8_t l = vmovl_u8(vld1_u8(levels + i));
-		const float16x4_t lo = vcvt_f16_f32(value(vget_low_u16(l), m, s, v)), hi = vcvt_f16_f32(value(vget_high_u16(l), m, s, v));
+		const float16x4_t lo = vcvt_f16_f32(value(vget_low_u16(l), m, f, r)), hi = vcvt_f16_f32(value(vget_high_u16(l), m, f, r));
 		vst1q_u16(dst + i, vcombine_u16(vreinterpret_u16_f16(lo), vreinterpret_u16_f16(hi)));
 	}
 	return i;
