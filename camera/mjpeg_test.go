@@ -14,8 +14,8 @@ import (
 	"testing/iotest"
 )
 
-// grey returns a JPEG of w x h pixels of one level of grey, in 4:2:0.
-func grey(t testing.TB, w, h, level int) []byte {
+// greyJPEG returns a JPEG of w x h pixels of one level of grey, in 4:2:0.
+func greyJPEG(t testing.TB, w, h, level int) []byte {
 	t.Helper()
 	m := image.NewYCbCr(image.Rect(0, 0, w, h), image.YCbCrSubsampleRatio420)
 	for i := range m.Y {
@@ -31,8 +31,8 @@ func grey(t testing.TB, w, h, level int) []byte {
 	return b.Bytes()
 }
 
-// preview returns a JPEG with a smaller one in its metadata, and what it is without its end.
-func preview(t testing.TB, jpg, small []byte) []byte {
+// withPreview returns a JPEG with a smaller one in its metadata, and what it is without its end.
+func withPreview(t testing.TB, jpg, small []byte) []byte {
 	t.Helper()
 	n := 2 + len(small)
 	return slices.Concat(jpg[:2], []byte{0xff, 0xe1, byte(n >> 8), byte(n)}, small, jpg[2:])
@@ -69,7 +69,7 @@ func scanned(s *mjpegScanner, known ...[]byte) string {
 }
 
 func TestMJPEGScanner(t *testing.T) {
-	a, b, c := grey(t, 64, 48, 10), grey(t, 64, 48, 200), grey(t, 16, 8, 90)
+	a, b, c := greyJPEG(t, 64, 48, 10), greyJPEG(t, 64, 48, 200), greyJPEG(t, 16, 8, 90)
 	noEnd := a[:len(a)-2]
 	part := func(head string, jpg []byte) string { return "--eyas\r\n" + head + "\r\n\r\n" + string(jpg) + "\r\n" }
 	const typed = "Content-Type: image/jpeg"
@@ -91,15 +91,15 @@ func TestMJPEGScanner(t *testing.T) {
 		{"bare with zeros between", "", string(a) + strings.Repeat("\x00", 5000) + string(b), "0 1"},
 		{"begins twice", "", "\xff\xd8" + string(a) + string(b), "0 1"},
 		{"begins in the middle", "", string(a[200:]) + string(b), "1"},
-		{"preview inside", "", string(preview(t, a, c)) + string(b), "3 1"},
+		{"preview inside", "", string(withPreview(t, a, c)) + string(b), "3 1"},
 		{"no end marker, bare", "", string(noEnd) + string(b), "4 1"},
 		{"no end marker, multipart", "eyas", part(typed, noEnd) + part(typed, b), "? 1"},
 		{"ends without end marker", "", string(b) + string(noEnd), "1 4"},
 		{"part is text", "eyas", part(typed, a) + part("Content-Type: text/plain", []byte("busy")) + part(typed, b), "0 [1: a part without a JPEG] 1"},
 		{"two parts are empty", "eyas", part(typed, nil) + part(typed, nil) + part(typed, b), "[2: a part without a JPEG] 1"},
 		{"cut in the header", "eyas", part(typed, cutHeader(a)) + part(typed, b), "[1: a JPEG ends inside its header] 1"},
-		{"cut in a preview", "eyas", part(typed, preview(t, a, c)[:6+len(c)-40]) + part(typed, a) + part(typed, b), "[1: a JPEG ends inside its header] 0 1"},
-		{"broken behind a preview", "eyas", part(typed, nil) + part(typed, slices.Concat(a[:2], []byte{0xff, 0xe0, 0, 0}, preview(t, a, c))) + part(typed, b),
+		{"cut in a preview", "eyas", part(typed, withPreview(t, a, c)[:6+len(c)-40]) + part(typed, a) + part(typed, b), "[1: a JPEG ends inside its header] 0 1"},
+		{"broken behind a preview", "eyas", part(typed, nil) + part(typed, slices.Concat(a[:2], []byte{0xff, 0xe0, 0, 0}, withPreview(t, a, c))) + part(typed, b),
 			"[1: a part without a JPEG] [1: a JPEG with a segment without length] 1"},
 		{"no data", "", "\xff\xd8\xff\xd9" + string(b), "[1: a JPEG without picture data] 1"},
 		{"a start in a header", "", string(a[:2]) + string(a[2:2+134]) + string(b), "[1: a JPEG ends inside its header] 1"},
@@ -117,7 +117,7 @@ func TestMJPEGScanner(t *testing.T) {
 			} {
 				s := newMJPEGScanner(r, tt.delimiter)
 				s.most = 4096
-				if got := scanned(s, a, b, c, preview(t, a, c), noEnd); got != tt.want {
+				if got := scanned(s, a, b, c, withPreview(t, a, c), noEnd); got != tt.want {
 					t.Errorf("%s: %s, want %s", name, got, tt.want)
 				}
 			}
@@ -144,7 +144,7 @@ func (never) Read([]byte) (int, error) { return 0, nil }
 // FuzzMJPEGScanner checks that what is found does not depend on how the bytes arrive, that pictures keep to the limit, and that
 // behind any bytes, where a delimiter follows, the next picture is found.
 func FuzzMJPEGScanner(f *testing.F) {
-	a := grey(f, 16, 8, 10)
+	a := greyJPEG(f, 16, 8, 10)
 	f.Add(string(a), "eyas")
 	f.Add("--eyas\r\n\r\n"+string(a)+"\r\n--eyas\r\n"+string(cutHeader(a))+"\r\n--eyas\r\n", "eyas")
 	f.Add("\xff\xd8\xff\xe1\xff\xff"+string(a)+"\xff\xd8\xff\xd8\xff\xda\x00\x04\x00\x00", "")

@@ -124,28 +124,40 @@ type mjpegBox struct {
 
 // fill reads until the stream ends.
 func (b *mjpegBox) fill(s *mjpegScanner) {
-	for end := false; !end; {
-		jpg, began, err := s.next()
-		var bad corrupt
-		b.mu.Lock()
-		switch m := &b.mail; {
-		case err == nil:
-			if len(m.jpg) > 0 {
-				m.superseded++
-			}
-			m.jpg, m.began = append(m.jpg[:0], jpg...), began
-		case errors.As(err, &bad):
-			m.corrupt += bad.pictures
-			m.fault = bad
-		default:
-			m.end, end = err, true
-		}
-		b.mu.Unlock()
+	for more := true; more; {
+		more = b.put(s.next())
 		select {
 		case b.news <- struct{}{}:
 		default:
 		}
 	}
+}
+
+// put adds what the scanner found, and says whether more may come.
+func (b *mjpegBox) put(jpg []byte, began time.Time, err error) (more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := &b.mail
+	if err != nil {
+		return m.fails(err)
+	}
+	if len(m.jpg) > 0 {
+		m.superseded++
+	}
+	m.jpg, m.began = append(m.jpg[:0], jpg...), began
+	return true
+}
+
+// fails notes the scanner's error, and says whether more may come.
+func (m *mjpegMail) fails(err error) (more bool) {
+	var bad corrupt
+	if !errors.As(err, &bad) {
+		m.end = err
+		return false
+	}
+	m.corrupt += bad.pictures
+	m.fault = bad
+	return true
 }
 
 // take exchanges the mail for an empty one, whose memory is that of the last one.

@@ -17,24 +17,30 @@ type planar struct {
 
 // newPlanar takes the planes of an image of package image.
 func newPlanar(m *image.YCbCr, convert func(dst, y, cb, cr []byte)) *planar {
-	p := &planar{w: m.Rect.Dx(), h: m.Rect.Dy(), hs: 1, vs: 1, y: m.Y, cb: m.Cb, cr: m.Cr,
+	p := &planar{w: m.Rect.Dx(), h: m.Rect.Dy(), y: m.Y, cb: m.Cb, cr: m.Cr,
 		yStride: m.YStride, cStride: m.CStride, convert: convert}
-	switch m.SubsampleRatio {
-	case image.YCbCrSubsampleRatio422:
-		p.hs = 2
-	case image.YCbCrSubsampleRatio420:
-		p.hs, p.vs = 2, 2
-	case image.YCbCrSubsampleRatio440:
-		p.vs = 2
-	case image.YCbCrSubsampleRatio411:
-		p.hs = 4
-	case image.YCbCrSubsampleRatio410:
-		p.hs, p.vs = 4, 2
-	}
+	p.hs, p.vs = steps(m.SubsampleRatio)
 	cw := (p.w + p.hs - 1) / p.hs
 	p.buf = [2][]byte{make([]byte, cw*p.hs), make([]byte, cw*p.hs)}
 	p.sum = make([]int32, cw)
 	return p
+}
+
+// steps returns how many luma samples each chroma sample serves, horizontally and vertically.
+func steps(ratio image.YCbCrSubsampleRatio) (hs, vs int) {
+	switch ratio {
+	case image.YCbCrSubsampleRatio422:
+		return 2, 1
+	case image.YCbCrSubsampleRatio420:
+		return 2, 2
+	case image.YCbCrSubsampleRatio440:
+		return 1, 2
+	case image.YCbCrSubsampleRatio411:
+		return 4, 1
+	case image.YCbCrSubsampleRatio410:
+		return 4, 2
+	}
+	return 1, 1
 }
 
 // row is a rowFunc.

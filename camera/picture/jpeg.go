@@ -65,17 +65,21 @@ func (f *jpegFile) blocks() int64 {
 }
 
 // usual returns the subsampling if it is one of those that every decoder has: chroma of factors
-// 1x1 and luma of the ratio; a single component counts as 4:4:4.
+// 1x1 and luma of the ratio; a single component counts as 4:4:4. ffmpeg writes 4:2:2 as 2x2 beside 1x2.
 func (f *jpegFile) usual() (ratio image.YCbCrSubsampleRatio, ok bool) {
-	for _, c := range f.comps[1:] {
-		if c.h != 1 || c.v != 1 {
-			return 0, false
-		}
-	}
 	if len(f.comps) == 4 {
 		return 0, false
 	}
-	switch c := f.comps[0]; [2]byte{c.h, c.v} {
+	luma, chroma := f.comps[0].factors(), [2]byte{1, 1}
+	if luma == [2]byte{2, 2} && len(f.comps) > 1 && f.comps[1].factors() == [2]byte{1, 2} {
+		luma, chroma = [2]byte{2, 1}, [2]byte{1, 2}
+	}
+	for _, c := range f.comps[1:] {
+		if c.factors() != chroma {
+			return 0, false
+		}
+	}
+	switch luma {
 	case [2]byte{1, 1}:
 		return image.YCbCrSubsampleRatio444, true
 	case [2]byte{2, 1}:
@@ -89,6 +93,9 @@ func (f *jpegFile) usual() (ratio image.YCbCrSubsampleRatio, ok bool) {
 	}
 	return 0, false
 }
+
+// factors are the horizontal and the vertical sampling factor.
+func (c component) factors() [2]byte { return [2]byte{c.h, c.v} }
 
 // memory returns the bytes of the decoded planes, and of the coefficients that a picture
 // of several scans keeps until its last one: package image/jpeg holds 4 bytes each, of

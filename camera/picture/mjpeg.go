@@ -159,7 +159,7 @@ func (d *MJPEGDecoder) fast(dst *frame.Frame) verdict {
 		return d.turbo.planes(d.jpg, w, h, sampGrey, rows(y, w, h), nil, nil, y.Stride, 0)
 	}
 	ratio, _ := f.usual()
-	hs, vs := int(f.comps[0].h), int(f.comps[0].v)
+	hs, vs := steps(ratio)
 	cw, ch := (w+hs-1)/hs, (h+vs-1)/vs
 	cb, cr := dst.Planes[1], dst.Planes[2]
 	if w == cw*hs && h == ch*vs && cb.Stride == cr.Stride {

@@ -70,7 +70,7 @@ func (f *jpegFile) turboPlanes(t *turbo, ratio image.YCbCrSubsampleRatio) (image
 		return m, t.planes(jpg, f.w, f.h, sampGrey, m.Pix, nil, nil, m.Stride, 0)
 	}
 	// The library's luma is padded to whole chroma samples.
-	hs, vs := int(f.comps[0].h), int(f.comps[0].v)
+	hs, vs := steps(ratio)
 	m := image.NewYCbCr(image.Rect(0, 0, (f.w+hs-1)/hs*hs, (f.h+vs-1)/vs*vs), ratio)
 	return m.SubImage(rect), t.planes(jpg, f.w, f.h, samplings[ratio], m.Y, m.Cb, m.Cr, m.YStride, m.CStride)
 }
