@@ -48,6 +48,7 @@ type device struct {
 	source *supervised
 	sink   *deviceSink
 	log    *bytes.Buffer // to be read after stop
+	done   chan error    // how the source ended
 	stop   func() error  // ends the source and returns its error
 }
 
@@ -65,16 +66,11 @@ func run(t testing.TB, c *v4l2test.Camera, spec string, opts ...Option) *device 
 	}
 	d.source = supervise(b, s).(*supervised)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- d.source.Run(ctx, d.sink) }()
-	stopped := false
+	d.done = make(chan error, 1)
+	go func() { d.done <- d.source.Run(ctx, d.sink); close(d.done) }()
 	d.stop = func() error {
-		if stopped {
-			return nil
-		}
-		stopped = true
 		cancel()
-		return <-done
+		return <-d.done
 	}
 	t.Cleanup(func() { _ = d.stop() })
 	return d
@@ -213,7 +209,7 @@ func TestV4L2Every(t *testing.T) {
 	} else {
 		f.Release()
 	}
-	if err := d.stop(); err != nil {
+	if err := <-d.done; err != nil {
 		t.Error(err)
 	}
 }

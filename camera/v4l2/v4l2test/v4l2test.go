@@ -77,6 +77,7 @@ type Host struct {
 	cameras map[string]*Camera // by path
 	open    map[int]*device    // by descriptor
 	mapped  int
+	one     [1]byte // through the pipes; the race detector would have it allocated for each frame
 }
 
 // device is an open descriptor, the reading end of a pipe that is readable while there are events.
@@ -204,7 +205,7 @@ func (h *Host) Fail(c *Camera, err error) {
 func (h *Host) push(c *Camera, e event) {
 	c.events = append(c.events, e)
 	if d := h.open[c.stream]; d != nil {
-		_, err := unix.Write(d.ready, []byte{0})
+		_, err := unix.Write(d.ready, h.one[:])
 		h.must(err)
 	}
 }
@@ -323,7 +324,12 @@ func (h *Host) ioctl(fd int, d *device, request uint, arg unsafe.Pointer) error 
 	case abi.QBuf:
 		c.queue = append(c.queue, (*abi.Buffer)(arg).Index)
 	case abi.DQBuf:
-		return c.take(fd, (*abi.Buffer)(arg))
+		if len(c.events) == 0 {
+			return unix.EAGAIN
+		}
+		_, err := unix.Read(fd, h.one[:])
+		h.must(err)
+		return c.take((*abi.Buffer)(arg))
 	case abi.StreamOn:
 	default:
 		return unix.ENOTTY
@@ -331,14 +337,9 @@ func (h *Host) ioctl(fd int, d *device, request uint, arg unsafe.Pointer) error 
 	return nil
 }
 
-func (c *Camera) take(fd int, b *abi.Buffer) error {
-	if len(c.events) == 0 {
-		return unix.EAGAIN
-	}
+func (c *Camera) take(b *abi.Buffer) error {
 	e := c.events[0]
 	c.events = slices.Delete(c.events, 0, 1)
-	var one [1]byte
-	_, _ = unix.Read(fd, one[:]) // the byte is there
 	if e.err != nil {
 		return e.err
 	}
