@@ -85,6 +85,8 @@ func TestMemory(t *testing.T) {
 			Memory{8000000 * kB, 4000000 * kB, 1000000, 400000}, 600000},
 		{"v2, over its limit", map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "10", "sys/fs/cgroup/memory.current": "12"}, Memory{Limit: 10, Used: 12}, 0},
 		{"v2, max", map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "max"}, Memory{}, 0},
+		{"v2, the group above is nearly full", map[string]string{"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/b/memory.max": "1000", "sys/fs/cgroup/a/b/memory.current": "100",
+			"sys/fs/cgroup/a/memory.max": "2000", "sys/fs/cgroup/a/memory.current": "1900"}, Memory{Limit: 2000, Used: 1900}, 100},
 		{"v1", map[string]string{"proc/self/cgroup": "9:memory:/d", "sys/fs/cgroup/memory/d/memory.limit_in_bytes": "2097152", "sys/fs/cgroup/memory/d/memory.usage_in_bytes": "1048576"}, Memory{Limit: 2097152, Used: 1048576}, 1048576},
 		{"v2, files are cached", map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "1000", "sys/fs/cgroup/memory.current": "900",
 			"sys/fs/cgroup/memory.stat": "anon 300\nfile 600\ninactive_anon 50\nactive_file 200\ninactive_file 400\nbroken\n"}, Memory{Limit: 1000, Used: 300}, 700},

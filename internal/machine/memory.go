@@ -12,8 +12,8 @@ import (
 type Memory struct {
 	Total     uint64 // of the machine
 	Available uint64 // that can be had without swapping, of the machine
-	Limit     uint64 // the smallest limit of the control groups, 0 if there is none
-	Used      uint64 // of the group with that limit, without the cache of files, which the kernel drops when it is short
+	Limit     uint64 // of the control group that leaves the least, 0 if none has a limit
+	Used      uint64 // of that group, without the cache of files, which the kernel drops when it is short
 }
 
 // Usable returns the bytes that this process may hope for: what is available on the
@@ -22,12 +22,14 @@ func (m Memory) Usable() uint64 {
 	if m.Limit == 0 {
 		return m.Available
 	}
-	left := m.Limit - min(m.Used, m.Limit)
 	if m.Available == 0 {
-		return left
+		return m.left()
 	}
-	return min(left, m.Available)
+	return min(m.left(), m.Available)
 }
+
+// left is what the control group leaves.
+func (m Memory) left() uint64 { return m.Limit - min(m.Used, m.Limit) }
 
 // ReadMemory reads the memory's facts below root.
 func ReadMemory(root string) Memory {
@@ -44,10 +46,11 @@ func ReadMemory(root string) Memory {
 		if !ok || (m.Total > 0 && n >= m.Total) || n > math.MaxInt64/2 {
 			return
 		}
-		if m.Limit == 0 || n < m.Limit {
-			m.Limit = n
-			m.Used, _ = number(fs.line(dir + used))
-			m.Used -= min(m.Used, fileCache(fs.text(dir+"/memory.stat"), v2))
+		group := Memory{Limit: n}
+		group.Used, _ = number(fs.line(dir + used))
+		group.Used -= min(group.Used, fileCache(fs.text(dir+"/memory.stat"), v2))
+		if m.Limit == 0 || group.left() < m.left() { // a group above this one may have more, and be full of others
+			m.Limit, m.Used = group.Limit, group.Used
 		}
 	})
 	return m
