@@ -47,12 +47,18 @@ func browser(t *testing.T, w, h int) context.Context {
 	return ctx
 }
 
-// screenshot returns what the tab shows. With EYAS_SCREENSHOTS it is kept in that folder.
+// screenshot returns what the tab shows. With EYAS_SCREENSHOTS it is kept in that folder. While the tab goes from one page to
+// another a screenshot may fail, or never come: it is tried again.
 func screenshot(t *testing.T, tab context.Context, name string) image.Image {
 	t.Helper()
-	data, err := chromedp.Run(tab, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatalf("screenshot %s: %v", name, err)
+	var data []byte
+	for err := error(context.DeadlineExceeded); err != nil; {
+		if tab.Err() != nil {
+			t.Fatalf("screenshot %s: %v", name, err)
+		}
+		try, cancel := context.WithTimeout(tab, 2*time.Second)
+		data, err = chromedp.Run(try, chromedp.CaptureScreenshot())
+		cancel()
 	}
 	if dir := os.Getenv("EYAS_SCREENSHOTS"); dir != "" {
 		if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o600); err != nil {
@@ -83,7 +89,7 @@ func TestViewInABrowser(t *testing.T) {
 	rt.set(openCamera(name))
 	s.Ready(rt)
 	box := eyas.Detection{Class: "person", ClassID: 3, Score: 0.87, Box: [4]float32{200, 100, 440, 300}}
-	feed(t, s, "test:pattern?size=640x360&fps=30", name, box)
+	feed(t, "test:pattern?size=640x360&fps=30", name, &pattern{server: s, found: []eyas.Detection{box}})
 
 	// A view never finishes loading, so that it is gone to as a person does, by the link on the page.
 	if err := chromedp.Do(tab, chromedp.EmulateViewport(w, h), chromedp.Navigate("http://"+s.Addr())); err != nil {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -59,6 +60,7 @@ func listenTest(t *testing.T, o Options) *Server {
 type pattern struct {
 	server *Server
 	found  []eyas.Detection
+	noise  *rand.ChaCha8 // paints over the pattern; nil for none
 }
 
 func (p *pattern) Frame(_ context.Context, f *camera.Frame) error {
@@ -68,7 +70,9 @@ func (p *pattern) Frame(_ context.Context, f *camera.Frame) error {
 		Width: f.Width, Height: f.Height, Detections: p.found,
 	}
 	if p.server.Wanted(f.Source) {
-		res.Picture = f
+		if res.Picture = f; p.noise != nil {
+			_, _ = p.noise.Read(f.Planes[0].Data)
+		}
 	}
 	p.server.Add(&res)
 	return nil
@@ -78,8 +82,8 @@ func (p *pattern) Fault(error)               {}
 func (p *pattern) Reclaim() bool             { return false }
 func (p *pattern) State(camera.State, error) {}
 
-// feed runs a test pattern into the server until the test's end.
-func feed(t *testing.T, s *Server, what, name string, found ...eyas.Detection) {
+// feed runs a test pattern of that name into p until the test's end.
+func feed(t *testing.T, what, name string, p *pattern) {
 	t.Helper()
 	src, err := camera.Open(what, camera.Name(name))
 	if err != nil {
@@ -89,7 +93,7 @@ func feed(t *testing.T, s *Server, what, name string, found ...eyas.Detection) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = src.Run(ctx, &pattern{s, found}) // ends with the context
+		_ = src.Run(ctx, p) // ends with the context
 	}()
 	t.Cleanup(func() {
 		cancel()
