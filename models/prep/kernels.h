@@ -7,6 +7,7 @@
 
 // How blocks of 16 columns find one channel's samples in a row, where each column is one source column: block i lies
 // `step` bytes from block i-1; the samples are those of its first bytes, 16 a window, that each window's order names.
+// Channels of one plane have the same windows.
 enum { eyas_prep_windows = 12 };
 typedef struct {
 	int32_t base, step, windows;

@@ -82,8 +82,9 @@ AVX2 int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const eyas_
 	const __m256i zero = _mm256_setzero_si256(), high = _mm256_set1_epi16((short)0xff00);
 	const factors f = factors_of(j);
 	const int planes = j->planes;
-	int32_t i = 0;
-	for (; i + 32 <= n; i += 32) {
+	const int32_t end = (n - 32) & ~1;
+	if (n < 32) return 0;
+	for (int32_t i = 0;; i = i + 32 < end ? i + 32 : end) { // the last pixels may overlap the ones before
 		__m256i luma, chroma, rgb[3];
 		load_yuv(planes, s, i, &luma, &chroma);
 		const shares pair = shares_of(&f, _mm256_slli_epi16(chroma, 8), _mm256_and_si256(chroma, high));
@@ -99,8 +100,8 @@ AVX2 int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const eyas_
 		store(dst + 4 * i + 32, _mm256_permute2x128_si256(p2, p3, 0x20));
 		store(dst + 4 * i + 64, _mm256_permute2x128_si256(p0, p1, 0x31));
 		store(dst + 4 * i + 96, _mm256_permute2x128_si256(p2, p3, 0x31));
+		if (i == end) return end + 32;
 	}
-	return i;
 }
 
 // Loads 16 bytes at p and 16 at q.
@@ -108,31 +109,46 @@ AVX2 static inline __m256i load2(const void *p, const void *q) {
 	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(p)), _mm_loadu_si128(q), 1);
 }
 
-// Picks one channel's samples of two blocks, the first of which begins at p.
-AVX2 static inline __m256i pick(const eyas_prep_pick *k, const uint8_t *p) {
-	__m256i all = _mm256_setzero_si256();
-	for (int32_t w = 0; w < k->windows; w++) {
-		const __m256i order = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)k->order[w]));
-		all = _mm256_or_si256(all, _mm256_shuffle_epi8(load2(p + 16 * w, p + k->step + 16 * w), order));
+// Picks the samples of n channels that share a row, of two blocks, the first of which begins at p.
+AVX2 static inline __attribute__((always_inline)) void pick(int n, int windows, __m256i *samples, const eyas_prep_pick *k, const uint8_t *p) {
+	for (int c = 0; c < n; c++) samples[c] = _mm256_setzero_si256();
+	for (int w = 0; w < windows; w++, p += 16) {
+		const __m256i x = load2(p, p + k->step);
+		for (int c = 0; c < n; c++) {
+			const __m256i order = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)k[c].order[w]));
+			samples[c] = _mm256_or_si256(samples[c], _mm256_shuffle_epi8(x, order));
+		}
 	}
-	return all;
+}
+
+AVX2 static inline void pick_shared(int n, __m256i *samples, const eyas_prep_pick *k, const uint8_t *row, int32_t block) {
+	const uint8_t *p = row + k->base + (int64_t)block * k->step;
+	if (k->windows == 3) pick(n, 3, samples, k, p); // a third of the width, planar
+	else pick(n, k->windows, samples, k, p);
 }
 
 AVX2 int32_t eyas_prep_pick_columns(const eyas_prep_job *j, uint8_t *dst, int32_t pitch, const eyas_prep_samples *s) {
 	const __m256i zero = _mm256_setzero_si256();
 	const factors f = factors_of(j);
-	int32_t i = j->pick_from;
-	for (; i + 32 <= j->pick_to; i += 32) {
+	const int planes = j->planes;
+	const int32_t end = j->pick_to - 32;
+	if (end < j->pick_from) return j->pick_from;
+	for (int32_t i = j->pick_from;; i = i + 32 < end ? i + 32 : end) { // the last two blocks may overlap the ones before
 		__m256i c[3];
-		for (int k = 0; k < 3; k++) c[k] = pick(&j->pick[k], s->at[k] + j->pick[k].base + (int64_t)i / 16 * j->pick[k].step);
+		pick_shared(planes == 1 ? 3 : 1, c, j->pick, s->at[0], i / 16);
+		if (planes == 2) pick_shared(2, c + 1, j->pick + 1, s->at[1], i / 16);
+		if (planes == 3) {
+			pick_shared(1, c + 1, j->pick + 1, s->at[1], i / 16);
+			pick_shared(1, c + 2, j->pick + 2, s->at[2], i / 16);
+		}
 		if (j->yuv) {
 			const shares lo = shares_of(&f, _mm256_unpacklo_epi8(zero, c[1]), _mm256_unpacklo_epi8(zero, c[2]));
 			const shares hi = shares_of(&f, _mm256_unpackhi_epi8(zero, c[1]), _mm256_unpackhi_epi8(zero, c[2]));
 			to_rgb(c, &f, c[0], &lo, &hi);
 		}
 		for (int k = 0; k < 3; k++) store(dst + k * pitch + i, c[k]);
+		if (i == end) return j->pick_to;
 	}
-	return i;
 }
 
 AVX2 static inline int64_t load8(const uint8_t *p) {
@@ -157,8 +173,9 @@ AVX2 int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *r
 	const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(
 		r, r + p, 8 + r, 8 + r + p, g, g + p, 8 + g, 8 + g + p, b, b + p, 8 + b, 8 + b + p, -1, -1, -1, -1));
 	const __m256i zero = _mm256_setzero_si256();
-	int32_t i = from;
-	for (; i + 16 <= to; i += 16) {
+	const int32_t end = to - 16;
+	if (end < from) return from;
+	for (int32_t i = from;; i = i + 16 < end ? i + 16 : end) { // the last columns may overlap the ones before
 		__m256i mixed[2][3];
 		for (int k = 0; k < 2; k++) { // columns 0-3 and 8-11, then 4-7 and 12-15, so that packing puts them in order
 			const __m256i x = load_columns(row, at + i + 4 * k, order), y = load_columns(row, at + i + 4 * k + 2, order);
@@ -169,8 +186,8 @@ AVX2 int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *r
 			mixed[k][2] = weigh(_mm256_unpacklo_epi8(bs, zero), w);
 		}
 		for (int c = 0; c < 3; c++) store(dst + c * pitch + i, _mm256_packus_epi32(mixed[0][c], mixed[1][c]));
+		if (i == end) return to;
 	}
-	return i;
 }
 
 // Two vectors of 15-bit levels, mixed with two others: levels of 16 bits.
@@ -195,6 +212,8 @@ AVX2 static inline __m256 value(const uint8_t *levels, __m256 mean, __m256 facto
 AVX2 int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest) {
 	const __m256 m = _mm256_set1_ps(mean), f = _mm256_set1_ps(factor), r = _mm256_set1_ps(rest);
 	int32_t i = 0;
+	for (; i + 32 <= n; i += 32)
+		for (int k = i; k < i + 32; k += 8) _mm256_storeu_ps(dst + k, value(levels + k, m, f, r));
 	for (; i + 8 <= n; i += 8) _mm256_storeu_ps(dst + i, value(levels + i, m, f, r));
 	return i;
 }

@@ -104,6 +104,18 @@ func (s *source) geometry(i int) (row, rows int) {
 	return w * s.pixel, h
 }
 
+// channel returns where a row's samples of channel c lie (red, green, blue, or Y, U, V): sample x >> shift of plane at
+// byte (x >> shift) * bytes + offset.
+func (l *layout) channel(c int) (plane, shift, bytes, offset int) {
+	switch {
+	case !l.yuv:
+		return 0, 0, l.pixel, [3]int{l.r, l.g, l.b}[c]
+	case c == 0:
+		return 0, 0, l.pixel, 0
+	}
+	return min(c, l.planes-1), 1, l.chroma, [3]int{0, l.uAt, l.vAt}[c]
+}
+
 // row returns bytes of row y of plane i.
 func (s *source) row(i, y int) []byte {
 	n, _ := s.geometry(i)

@@ -160,38 +160,43 @@ func (v *vector) picks(f *Filler) {
 	if t.W%t.NewW != 0 || blocks == 0 {
 		return
 	}
-	all := run{0, blocks}
+	var (
+		first, step [3]int // byte of its row where the channel's first block begins, bytes to the next one
+		windows     [3]int // by plane
+	)
 	for c := range v.job.pick {
-		plane, shift, bytes, offset := 0, 0, s.pixel, [3]int{s.r, s.g, s.b}[c]
-		if s.yuv {
-			plane, offset = min(c, s.planes-1), [3]int{0, s.uAt, s.vAt}[c]
-			if c > 0 {
-				shift, bytes = 1, s.chroma
-			}
+		plane, shift, bytes, offset := s.channel(c)
+		first[c], step[c] = start>>shift*bytes, turn*(width>>shift)*bytes
+		if s.yuv && s.planes == 1 {
+			first[c] = start >> 1 * s.chroma // the same for luma
 		}
-		first, step := start>>shift*bytes, turn*(width>>shift)*bytes
-		p := C.eyas_prep_pick{base: C.int32_t(first - offset), step: C.int32_t(step)} // what it is added to is past the offset
+		p := &v.job.pick[c]
 		for w := range p.order {
 			for k := range p.order[w] {
 				p.order[w][k] = 0x80
 			}
 		}
 		for k := range columns {
-			at := (int(v.xs[k])>>shift-start>>shift)*bytes + offset
+			at := int(v.xs[k])>>shift*bytes + offset - first[c]
 			if at >= 16*len(p.order) {
 				return // a ratio that is too large to be worth it
 			}
 			p.order[at/16][k] = C.uint8_t(at % 16)
-			p.windows = max(p.windows, C.int32_t(at/16+1))
+			windows[plane] = max(windows[plane], at/16+1)
 		}
-		v.job.pick[c] = p
+		p.base, p.step = C.int32_t(first[c]-offset), C.int32_t(step[c]) // what base is added to is past the offset
+	}
+	all := run{0, blocks}
+	for c := range v.job.pick {
+		plane, _, _, _ := s.channel(c)
 		row, _ := s.geometry(plane)
 		safe := run{}
 		for i := range blocks {
-			at := first + i*step
-			safe.add(i, at >= 0 && at+16*int(p.windows) <= row)
+			at := first[c] + i*step[c]
+			safe.add(i, at >= 0 && at+16*windows[plane] <= row)
 		}
 		all = run{max(all.from, safe.from), min(all.to, safe.to)}
+		v.job.pick[c].windows = C.int32_t(windows[plane])
 	}
 	v.job.pick_from, v.job.pick_to = C.int32_t(all.from*columns), C.int32_t(all.to*columns)
 }
