@@ -21,6 +21,7 @@ type ffLog struct {
 
 	// Only the goroutine that reads stderr uses these.
 	output    bool // the lines describe the output
+	ignored   bool // the last line with a level told of no fault: lines without one go on with it
 	described bool
 
 	mu       sync.Mutex
@@ -54,10 +55,11 @@ var (
 )
 
 // line looks at one line and returns it if it tells of a fault, for the child's record.
-func (l *ffLog) line(text string) string {
-	level := "" // a line without a level comes from the reading of the command line
+func (l *ffLog) line(text string) (fault string) {
+	level := "" // a line without a level comes from the reading of the command line, or goes on with the line before
 	if m := ffLevel.FindStringSubmatch(text); m != nil {
 		level, text = m[1], m[2]
+		defer func() { l.ignored = fault == "" }()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,6 +80,9 @@ func (l *ffLog) line(text string) string {
 		}
 	case "panic", "fatal", "error":
 	case "": // no fault by itself: ffmpeg's exit status says whether it did harm
+		if l.ignored {
+			return ""
+		}
 		l.last = Redact(l.hide.Replace(text))
 		return l.last
 	default:

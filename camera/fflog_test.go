@@ -55,6 +55,8 @@ func TestFFLog(t *testing.T) {
 			"[vist#0:0/h264 @ 0x55a0] [dec:h264 @ 0x55a1] [error] Error submitting packet to decoder: Invalid data found when processing input",
 			"[in#0 @ 000001e8] [fatal] cannot open rtsp://u:geheim@h/s for file:/tmp/x.mp4",
 		}, 320, 240, frame.Colour{}, 0, 3, "cannot open rtsp://h/s for x.mp4"},
+		{"more lines", []string{"[rtsp @ 0x55] [verbose] SDP:", "v=0", "a=control:*", "[fatal] Stream map '0:V:0' matches no streams.", "To ignore this, add a trailing '?' to the map."},
+			320, 240, frame.Colour{}, 0, 1, "To ignore this, add a trailing '?' to the map."},
 		{"before the level", []string{"Unrecognized option 'fps_mode'."}, 320, 240, frame.Colour{}, 0, 0, "Unrecognized option 'fps_mode'."},
 	}
 	for _, tt := range tests {

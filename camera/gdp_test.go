@@ -310,4 +310,3 @@ func TestSplitWords(t *testing.T) {
 		})
 	}
 }
-

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -47,18 +48,18 @@ func (l *gstLog) line(text string) string {
 	text = Redact(l.hide.Replace(gstElement.ReplaceAllString(text, "")))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.lines) < gstMaxLines {
+	if len(l.lines) < gstMaxLines && !slices.Contains(l.lines, text) {
 		l.lines = append(l.lines, text)
 	}
 	return text
 }
 
-// exit notes how the child ended if it said nothing.
+// exit notes how the child ended, if its lines do not tell.
 func (l *gstLog) exit(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.lines) == 0 {
-		l.lines = append(l.lines, err.Error())
+	if len(l.lines) == 0 || killed(err) {
+		l.lines = []string{err.Error()} // it quotes the lines
 	}
 }
 

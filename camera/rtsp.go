@@ -231,7 +231,8 @@ func (s *rtsp) explain(decoder, said string) error {
 		return fmt.Errorf("the camera has no stream %s (404): check the path", s.url.EscapedPath())
 	case answer("461"), strings.Contains(said, "no protocols left"):
 		return errors.New("the camera does not give its stream over TCP (461): allow RTSP over TCP in its settings")
-	case strings.Contains(said, "matches no streams"), strings.Contains(said, "reason not-linked"):
+	// ffmpeg asks only for video: where there is none it has no session to play.
+	case strings.Contains(said, "matches no streams"), strings.Contains(said, "PLAY failed: 45"), strings.Contains(said, "reason not-linked"):
 		return errors.New("the camera's stream has no video: check the path")
 	}
 	return fmt.Errorf("%s cannot play the camera's stream: %s", decoder, said)

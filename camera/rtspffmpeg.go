@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -11,52 +12,52 @@ import (
 	"github.com/eyas-edge/eyas/internal/child"
 )
 
-// errChanged ends a run of ffmpeg whose pictures became others: it writes the format only once.
+// errChanged ends a connection by ffmpeg whose pictures became others: it writes their size and format only once.
 var errChanged = errors.New("the picture changed its size or format")
 
-// connectFFmpeg plays the camera by ffmpeg, which is started anew when the picture changes.
+// connectFFmpeg plays the camera by ffmpeg.
 func (s *rtsp) connectFFmpeg(ctx context.Context, out *Output) error {
-	for {
-		err := s.runFFmpeg(ctx, out, "-autoscale", "0", "-fps_mode")
-		if errors.Is(err, errOldFFmpeg) { // before 5.1
-			err = s.runFFmpeg(ctx, out, "-vsync")
-		}
-		if !errors.Is(err, errChanged) {
-			return err
-		}
+	err := s.runFFmpeg(ctx, out, false)
+	if !errors.Is(err, errOldFFmpeg) {
+		return err
 	}
+	if s.url.User != nil {
+		s.warn("this ffmpeg is older than 5.1: it gets user and password as arguments, which a list of processes shows", "camera", s.shown)
+	}
+	return s.runFFmpeg(ctx, out, true)
 }
 
 // ffmpegArgs are ffmpeg's: a list on stdin that holds the URL, so that no list of processes shows it; the first video
-// stream, every frame once with its time. With hardware the pictures are NV12, as they come from there.
-func (s *rtsp) ffmpegArgs(sync ...string) []string {
-	format := "format=yuv420p|yuvj420p"
+// stream, every frame once with its time and size. With hardware the pictures are NV12, as they come from there. An old ffmpeg
+// cannot take options of a camera from a list, and scales all pictures to the size of the first.
+func (s *rtsp) ffmpegArgs(old bool) []string {
 	args := []string{"-nostdin", "-hide_banner", "-nostats", "-loglevel", "repeat+level+verbose"}
+	format := "format=yuv420p|yuvj420p"
 	if s.machine.hardware {
 		format = "format=nv12"
 		args = append(args, "-hwaccel", "auto")
 	}
-	args = append(args, "-f", "concat", "-safe", "0", "-protocol_whitelist", "pipe,rtp,tcp,tls", "-i", "pipe:0",
-		"-map", "0:V:0", "-vf", format)
-	args = append(args, sync...)
-	return append(args, "passthrough", "-enc_time_base", "1/1000000", "-c:v", "rawvideo", "-f", "nut", "-write_index", "0", "pipe:1")
-}
-
-// ffmpegList is the list that ffmpeg reads. "tcp" as a parameter of the URL is for ffmpeg's RTSP client, which
-// takes it away, in all of its versions; options in a list are only known to newer ones.
-func (s *rtsp) ffmpegList() string {
-	u := *s.url
-	if u.RawQuery != "" {
-		u.RawQuery += "&"
+	args = append(args, "-protocol_whitelist", "pipe,rtp,tcp,tls")
+	if old {
+		args = append(args, "-rtsp_transport", "tcp", "-i", s.url.String(), "-vsync", "passthrough")
+	} else {
+		args = append(args, "-f", "concat", "-safe", "0", "-format_whitelist", "concat,rtsp", "-i", "pipe:0",
+			"-autoscale", "0", "-fps_mode", "passthrough")
 	}
-	u.RawQuery += "tcp"
-	return "ffconcat version 1.0\nfile '" + strings.ReplaceAll(u.String(), "'", `'\''`) + "'\n"
+	return append(args, "-map", "0:V:0", "-vf", format, "-enc_time_base", "1/1000000",
+		"-c:v", "rawvideo", "-f", "nut", "-write_index", "0", "pipe:1")
 }
 
-func (s *rtsp) runFFmpeg(ctx context.Context, out *Output, sync ...string) error {
+// ffmpegList is the list that ffmpeg reads.
+func (s *rtsp) ffmpegList() string {
+	return "ffconcat version 1.0\nfile '" + strings.ReplaceAll(s.url.String(), "'", `'\''`) + "'\n" +
+		"option rtsp_transport tcp\noption allowed_media_types video\n"
+}
+
+func (s *rtsp) runFFmpeg(ctx context.Context, out *Output, old bool) error {
 	log := newFFLog(s.secrets()...)
 	c, err := child.Start(ctx, child.Spec{
-		Program: "ffmpeg", Args: s.ffmpegArgs(sync...), Stdin: true, Stdout: true, Stderr: log.line, Grace: childGrace,
+		Program: "ffmpeg", Args: s.ffmpegArgs(old), Stdin: true, Stdout: true, Stderr: log.line, Grace: childGrace,
 	})
 	if err != nil {
 		return err
@@ -81,16 +82,23 @@ func (s *rtsp) runFFmpeg(ctx context.Context, out *Output, sync ...string) error
 	case <-ctx.Done(): // it closed its output, and goes on
 		return ctx.Err()
 	}
-	said := strings.Join(c.LastErrors(), "; ")
+	lines := c.LastErrors()
+	said := strings.Join(lines[max(len(lines)-3, 0):], "; ")
 	switch {
-	case strings.Contains(said, "'autoscale'"), strings.Contains(said, "'fps_mode'"):
+	case strings.Contains(said, "'fps_mode'"): // before 5.1
 		return errOldFFmpeg
 	case c.Wait() == nil:
 		return errors.New("the camera ended the stream")
-	case said == "":
+	case said == "" || killed(c.Wait()):
 		said = c.Wait().Error()
 	}
 	return s.explain("ffmpeg", said)
+}
+
+// killed says whether a child ended by a signal, which its last lines do not tell.
+func killed(exit error) bool {
+	var status *exec.ExitError
+	return errors.As(exit, &status) && !status.Exited()
 }
 
 // pumpFFmpeg puts the pictures of ffmpeg into out until they end or change.

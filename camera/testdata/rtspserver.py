@@ -10,7 +10,7 @@ It prints "port N" and obeys one command a line on stdin, each answered by "ok C
     size WxH        changes the size in mid-stream
     away / back     stops listening and closes all connections; listens again on the same port
 
-It serves /cam (H.264), /hevc (H.265), /both (sound and H.264) and /sound (no video). It ends with its stdin.
+It serves /cam and /a!b;(c)$d'e,f=g (H.264), /hevc (H.265), /both (sound and H.264) and /sound (no video). It ends with its stdin.
 """
 
 import argparse
@@ -35,19 +35,12 @@ class Server:
         self.hanging = False
         self.media = []
         self.server = GstRtspServer.RTSPServer(address="127.0.0.1", service="0")
-        self.auth = None
-        if args.user or args.certificate:
-            self.auth = GstRtspServer.RTSPAuth()
-            self.server.set_auth(self.auth)
-        self.basic = None
-        if args.user:
-            self.password(args.password)
-        if args.certificate:
-            self.auth.set_tls_certificate(Gio.TlsCertificate.new_from_file(args.certificate))
+        self.password(args.password)
         mounts = self.server.get_mount_points()
         picture = "videotestsrc is-live=true pattern=ball ! capsfilter name=size ! valve name=valve ! "
         for path, launch in {
             "/cam": picture + H264 + " name=pay0 pt=96",
+            "/a!b;(c)$d'e,f=g": picture + H264 + " name=pay0 pt=96",
             "/hevc": picture + H265 + " name=pay0 pt=96",
             "/both": SOUND + " name=pay0 pt=8 " + picture + H264 + " name=pay1 pt=96",
             "/sound": SOUND + " name=pay0 pt=8",
@@ -108,12 +101,17 @@ class Server:
         self.server.client_filter(lambda _server, _client: GstRtspServer.RTSPFilterResult.REMOVE)
 
     def password(self, word):
-        if self.basic:
-            self.auth.remove_basic(self.basic)
-        token = GstRtspServer.RTSPToken()
-        token.set_string("media.factory.role", ROLE)
-        self.basic = GstRtspServer.RTSPAuth.make_basic(self.args.user, word)
-        self.auth.add_basic(self.basic, token)
+        """Sets a new RTSPAuth: one whose password was taken away takes no other."""
+        if not self.args.user and not self.args.certificate:
+            return
+        auth = GstRtspServer.RTSPAuth()
+        if self.args.user:
+            token = GstRtspServer.RTSPToken()
+            token.set_string("media.factory.role", ROLE)
+            auth.add_basic(GstRtspServer.RTSPAuth.make_basic(self.args.user, word), token)
+        if self.args.certificate:
+            auth.set_tls_certificate(Gio.TlsCertificate.new_from_file(self.args.certificate))
+        self.server.set_auth(auth)
 
 
 def main():
@@ -133,7 +131,7 @@ def main():
         if not line:
             loop.quit()
             return False
-        server.obey(*(line.split(None, 1) + [""])[:2] if " " in line else (line.strip(), ""))
+        server.obey(*line.strip().partition(" ")[::2])
         print("ok", line.strip(), flush=True)
         return True
 
