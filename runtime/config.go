@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/eyas-edge/eyas/camera"
 )
 
 // ConfigVersion is the version of the configuration file's format.
@@ -76,6 +78,8 @@ type Config struct {
 	// HTTP is the address of the metrics and views, for example 127.0.0.1:8090.
 	HTTP string `yaml:"http,omitempty"`
 
+	// SourceOptions are further options for OpenSources, for example camera.Scheme for a kind of source of the program's own.
+	SourceOptions []camera.Option `yaml:"-"`
 	// Pictures makes each Result carry its picture.
 	Pictures bool `yaml:"-"`
 	// Wanted, if set, is asked for every frame of a source whether its results are to carry the picture, where Pictures is off.

@@ -22,6 +22,7 @@ func (c *Config) OpenSources() ([]camera.Source, error) {
 	if c.Pictures || c.Output.Save != "" { // frames are held until their results have been seen
 		options = append(options, camera.Buffers(inFlight+2))
 	}
+	options = append(options, c.SourceOptions...)
 	var sources []camera.Source
 	var failed []error
 	for _, s := range c.Sources {

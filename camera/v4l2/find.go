@@ -134,7 +134,7 @@ func (h Host) Camera(id string, want Request) *Camera {
 	if _, err := strconv.ParseUint(id, 10, 16); err == nil {
 		id = "/dev/video" + id
 	}
-	return &Camera{host: h, id: id, want: want.orDefaults()}
+	return &Camera{host: h, id: id, want: want.OrDefaults()}
 }
 
 // numbered says that the camera goes by a number, which changes.

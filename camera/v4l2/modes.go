@@ -17,7 +17,8 @@ type Request struct {
 	Format        string  // one of FormatNames; the best for the size and the rate
 }
 
-func (r Request) orDefaults() Request {
+// OrDefaults returns the request with the defaults filled in.
+func (r Request) OrDefaults() Request {
 	if r.Width == 0 || r.Height == 0 {
 		r.Width, r.Height = 1280, 720
 	}
@@ -163,27 +164,38 @@ func nearest(sizes []Size, want Request) (w, h int) {
 	for i, s := range sizes {
 		sw := s.Width + (min(max(want.Width, s.Width), s.MaxWidth)-s.Width)/s.stepX*s.stepX
 		sh := s.Height + (min(max(want.Height, s.Height), s.MaxHeight)-s.Height)/s.stepY*s.stepY
-		if i == 0 || compareSizes(sw, sh, w, h, want) < 0 {
+		if i == 0 || want.CompareSizes(sw, sh, w, h) < 0 {
 			w, h = sw, sh
 		}
 	}
 	return w, h
 }
 
-// compareSizes is negative if w x h is nearer to the request than the other size.
-func compareSizes(w, h, w2, h2 int, want Request) int {
-	key := func(w, h int) (class, area int) {
-		switch {
-		case w == want.Width && h == want.Height:
-			return 0, 0
-		case w >= want.Width && h >= want.Height:
-			return 1, w * h
-		}
-		return 2, -w * h
-	}
-	class, area := key(w, h)
-	class2, area2 := key(w2, h2)
+// CompareSizes is negative if w x h is the better size for a request: the one asked for, else the smallest that holds it, else
+// the largest.
+func (r Request) CompareSizes(w, h, w2, h2 int) int {
+	class, area := r.place(w, h)
+	class2, area2 := r.place(w2, h2)
 	return cmp.Or(cmp.Compare(class, class2), cmp.Compare(area, area2))
+}
+
+func (r Request) place(w, h int) (class, area int) {
+	switch {
+	case w == r.Width && h == r.Height:
+		return 0, 0
+	case w >= r.Width && h >= r.Height:
+		return 1, w * h
+	}
+	return 2, -w * h
+}
+
+// Reach is how much of the rate asked for a camera of the given rate gives, in frames per second. A rate that is not known, 0, is
+// believed to be it, and 29.97 to be 30.
+func (r Request) Reach(fps float64) float64 {
+	if fps == 0 || fps >= 0.95*r.FPS {
+		return r.FPS
+	}
+	return fps
 }
 
 // better is negative if a is to be chosen before b.
@@ -194,17 +206,10 @@ func better(a, b candidate, want Request) int {
 		}
 		return 0
 	}
-	// A rate that is not known is believed to be the one asked for, and 29.97 to be 30.
-	rate := func(c candidate) float64 {
-		if c.rate == 0 || c.rate >= 0.95*want.FPS {
-			return want.FPS
-		}
-		return c.rate
-	}
 	return cmp.Or(
 		cmp.Compare(grey(a), grey(b)),
-		compareSizes(a.w, a.h, b.w, b.h, want),
-		cmp.Compare(rate(b), rate(a)),
+		want.CompareSizes(a.w, a.h, b.w, b.h),
+		cmp.Compare(want.Reach(b.rate), want.Reach(a.rate)),
 		cmp.Compare(rank(a.fourCC), rank(b.fourCC)),
 	)
 }

@@ -90,6 +90,7 @@ type session struct {
 func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	start := time.Now()
 	cfg.Pictures = cfg.Output.Save != ""
+	cfg.SourceOptions = sourceOptions
 	sources, bad := cfg.OpenSources()
 	missing := unjoin(bad)
 	for _, err := range missing {
