@@ -153,8 +153,8 @@ func (f *jpegFile) rows(m image.Image) (rowFunc, error) {
 func (f *jpegFile) decode() (image.Image, error) {
 	var m image.Image
 	if !forceGo {
-		var clean bool
-		if m, clean = f.turbo(); clean {
+		var sure bool
+		if m, sure = f.turbo(); sure {
 			return m, nil
 		}
 	}

@@ -11,6 +11,8 @@
 // is libjpeg's; else by package image/jpeg, which is off by up to 3 levels before the colour conversion.
 // EYAS_JPEG=go in the environment chooses the latter.
 //
+// The pictures of a motion-JPEG stream are another matter: MJPEGDecoder leaves them as the planes that they are.
+//
 // Limits are checked against the headers before anything is allocated for pixels, and a
 // file that ends too early is an error, never a half-grey picture.
 package picture

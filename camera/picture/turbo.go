@@ -44,8 +44,8 @@ func (f *jpegFile) judge(v verdict) (painted, sure bool) {
 
 // turbo decodes with libturbojpeg to what image/jpeg gives for the same file: a Gray, YCbCr or
 // (inverted) CMYK; and to an RGBA where the sampling factors are none of the usual ones. Without a library
-// or where that fails the image is nil; where it warns about the data there is one, but not clean.
-func (f *jpegFile) turbo() (m image.Image, clean bool) {
+// or where that fails the image is nil; where it warns about the data there is one, but not sure.
+func (f *jpegFile) turbo() (m image.Image, sure bool) {
 	var t turbo
 	defer t.close()
 	var v verdict
@@ -54,11 +54,11 @@ func (f *jpegFile) turbo() (m image.Image, clean bool) {
 	} else {
 		m, v = f.turboPixels(&t)
 	}
-	painted, clean := f.judge(v)
+	painted, sure := f.judge(v)
 	if !painted {
 		return nil, false
 	}
-	return m, clean
+	return m, sure
 }
 
 // turboPlanes decodes one or three components to planes at their own resolutions.
