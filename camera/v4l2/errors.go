@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// explain words what the system says about a device for its user.
+// explain words what the system says about a device for its user; what to do stands behind the last colon.
 func (h Host) explain(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("no right to open %s: it belongs to the group %s: run `sudo usermod -aG %[2]s %[3]s`, then log in again", path, h.group(path), me())
+		return fmt.Errorf("no right to open %s, which belongs to the group %s: run `sudo usermod -aG %[2]s %[3]s`, then log in again", path, h.group(path), me())
 	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("opening %s is not allowed here: in a container, give it the device (docker run --device %[1]s)", path)
 	case errors.Is(err, unix.ENOENT):

@@ -234,7 +234,7 @@ func TestUnusable(t *testing.T) {
 	c.OpenErr = unix.EACCES
 	_, camera := plug(t, c)
 	_, err := camera.Open(t.Context())
-	if !errors.As(err, new(v4l2.Unusable)) || !strings.Contains(err.Error(), "no right to open /dev/video0: it belongs to the group video: run `sudo usermod -aG video ") {
+	if !errors.As(err, new(v4l2.Unusable)) || !strings.Contains(err.Error(), "no right to open /dev/video0, which belongs to the group video: run `sudo usermod -aG video ") {
 		t.Error(err)
 	}
 	c.OpenErr = unix.EPERM

@@ -102,7 +102,7 @@ func (c capability) refusal(path string) error {
 	case !c.captures():
 		return Unusable{fmt.Errorf("%s (%s) gives no pictures: a camera often has a second device for other data; eyas doctor lists the right ones", path, c.card)}
 	case c.caps&abi.CapVideoCapture == 0:
-		return Unusable{fmt.Errorf("%s (%s) is a multi-planar device: use gst:v4l2src device=%[1]s, or csi: for a camera of the board", path, c.card)}
+		return Unusable{fmt.Errorf("%s (%s) is a multi-planar device: use gst:v4l2src device=%[1]s, or csi:0 for a camera of the board", path, c.card)}
 	case c.caps&abi.CapStreaming == 0:
 		return Unusable{fmt.Errorf("%s (%s) does not stream into memory: use gst:v4l2src device=%[1]s", path, c.card)}
 	}

@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/eyas-edge/eyas/camera/picture"
+	"github.com/eyas-edge/eyas/camera/v4l2"
 	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/internal/places"
 	"github.com/eyas-edge/eyas/internal/tensor"
@@ -38,11 +39,14 @@ type Finding struct {
 	Status Status `json:"status"`
 	Found  string `json:"found"`
 	Do     string `json:"do,omitempty"` // what to do about it
+
+	more []string // further lines of the text
 }
 
 // Report is all findings.
 type Report struct {
 	Findings []Finding `json:"findings"`
+	Cameras  []Camera  `json:"cameras"` // what the findings about cameras stand on
 }
 
 // Failed says whether a finding is an error.
@@ -67,6 +71,9 @@ func (r *Report) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range r.Findings {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Status, f.Name, f.Found)
+		for _, line := range f.more {
+			fmt.Fprintf(t, "\t\t%s\n", line)
+		}
 		if f.Do != "" {
 			fmt.Fprintf(t, "\t\t-> %s\n", f.Do)
 		}
@@ -85,12 +92,13 @@ func Run(ctx context.Context, root, ortPath string) *Report {
 	r.cache()
 	r.pictures()
 	r.tools(ctx)
+	r.cameras(v4l2.At(root))
 	r.models()
 	return r
 }
 
 func (r *Report) add(name string, s Status, found, do string) {
-	r.Findings = append(r.Findings, Finding{name, s, found, do})
+	r.Findings = append(r.Findings, Finding{Name: name, Status: s, Found: found, Do: do})
 }
 
 func (r *Report) system(root string, gpu machine.GPU) {
