@@ -157,7 +157,7 @@ func TestGstStubborn(t *testing.T) {
 	standIn(t, "trap '' INT TERM; cat "+someFrames(t, 3)+" >&3; while :; do sleep 1000; done")
 	w := watch(t, mustOpen(t, "gst:stubborn", quick()))
 	w.frames(3, 4, 2)
-	pid := player(t, "gst-launch")
+	pid := player(t, "gst")
 	err, took := w.end()
 	if !errors.Is(err, context.Canceled) || took < childGrace || took > 2*time.Second { // one, and what the machine is late by
 		t.Errorf("Run: %v after %v", err, took)
@@ -178,7 +178,7 @@ func TestGstSilent(t *testing.T) {
 			standIn(t, strings.ReplaceAll(script, "FRAMES", someFrames(t, 3)))
 			w := watch(t, mustOpen(t, "gst:silent", quick()))
 			w.frames(3, 4, 2)
-			pid := player(t, "gst-launch")
+			pid := player(t, "gst")
 			w.lost("no picture for 2s")
 			if syscall.Kill(pid, 0) == nil {
 				t.Errorf("process %d is left", pid)

@@ -17,6 +17,8 @@ import (
 // what the camera and the network do to the pace.
 const rtspLatency = 100 * time.Millisecond
 
+var errRTSPRefused = errors.New("the camera refuses the user or the password (401): check them")
+
 // rtspMaxURL is the longest URL in bytes: it goes through a pipe that nobody reads yet.
 const rtspMaxURL = 4096
 
@@ -214,17 +216,20 @@ func (s *rtsp) secrets() (pairs []string) {
 	return pairs
 }
 
-// explain makes one line of what a decoder said when it failed.
-func (s *rtsp) explain(decoder, said string) error {
+// explain makes one line of what a decoder said when it failed. A password that is refused before the first picture ends the source, since
+// cameras lock accounts that try again and again.
+func (s *rtsp) explain(out *Output, decoder, said string) error {
 	// ffmpeg writes "method DESCRIBE failed: 401 Unauthorized", GStreamer "Unauthorized (401)".
 	answer := func(code string) bool {
 		return strings.Contains(said, "failed: "+code+" ") || strings.Contains(said, "("+code+")")
 	}
 	switch {
 	case answer("401") && s.url.User == nil:
-		return fmt.Errorf("the camera wants a user and a password (401): write %s://user:${VARIABLE}@%s", s.url.Scheme, s.url.Host)
+		return Permanent(fmt.Errorf("the camera wants a user and a password (401): write %s://user:${VARIABLE}@%s", s.url.Scheme, s.url.Host))
+	case answer("401") && out.next == 0:
+		return Permanent(errRTSPRefused)
 	case answer("401"):
-		return errors.New("the camera refuses the user or the password (401): check them")
+		return errRTSPRefused
 	case answer("403"):
 		return errors.New("the camera does not let this user see the stream (403): check the user's rights")
 	case answer("404"):

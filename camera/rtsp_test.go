@@ -153,6 +153,7 @@ func engines(t *testing.T, test func(t *testing.T, engine string)) {
 		t.Run(engine, func(t *testing.T) {
 			needGst(t)
 			needFFmpeg(t)
+			t.Parallel()
 			test(t, engine)
 		})
 	}
@@ -196,15 +197,13 @@ func TestRTSP(t *testing.T) {
 		server.do("back")
 		w.frames(10, 480, 640)
 
-		pids := children(t)
+		pid := player(t, engine)
 		err, took := w.end()
 		if !errors.Is(err, context.Canceled) || took > 2*time.Second { // one, and what the machine is late by
 			t.Errorf("Run: %v after %v", err, took)
 		}
-		for _, pid := range pids {
-			if name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm"); strings.HasPrefix(string(name), "gst-launch") || strings.HasPrefix(string(name), "ffmpeg") {
-				t.Errorf("process %d (%s) is left", pid, name)
-			}
+		if syscall.Kill(pid, 0) == nil {
+			t.Errorf("process %d is left", pid)
 		}
 	})
 }
@@ -212,6 +211,9 @@ func TestRTSP(t *testing.T) {
 // player returns the process id of the child that plays.
 func player(t *testing.T, program string) int {
 	t.Helper()
+	if program == "gst" {
+		program = "gst-launch"
+	}
 	for _, pid := range children(t) {
 		if name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm"); strings.HasPrefix(string(name), program) {
 			return pid
@@ -227,7 +229,7 @@ func TestRTSPKilled(t *testing.T) {
 		server := startRTSP(t)
 		w := watch(t, mustOpen(t, "rtsp://127.0.0.1:"+server.port+"/cam#decoder="+engine, quick()))
 		w.frames(3, 320, 240)
-		_ = syscall.Kill(player(t, map[string]string{"gst": "gst-launch", "ffmpeg": "ffmpeg"}[engine]), syscall.SIGKILL)
+		_ = syscall.Kill(player(t, engine), syscall.SIGKILL)
 		w.lost("signal: killed")
 		w.frames(3, 320, 240)
 	})
@@ -352,4 +354,57 @@ func TestRTSPProcessList(t *testing.T) {
 	if err != nil || len(line) == 0 || strings.Contains(string(line), "geheim1") || strings.Contains(string(line), "viewer") {
 		t.Errorf("%v: the process list shows %q", err, line)
 	}
+}
+
+// TestRTSPAway has a camera that is away for a minute and one that hangs for as long, with the time-outs that users have, beside
+// another one that has to keep its rate. It takes three minutes a decoder: EYAS_LONG=1.
+func TestRTSPAway(t *testing.T) {
+	if os.Getenv("EYAS_LONG") == "" {
+		t.Skip("takes minutes: set EYAS_LONG=1")
+	}
+	for _, engine := range []string{"gst", "ffmpeg"} {
+		t.Run(engine, func(t *testing.T) {
+			server := startRTSP(t)
+			w := watch(t, mustOpen(t, "rtsp://127.0.0.1:"+server.port+"/cam#decoder="+engine))
+			for _, c := range []struct{ leave, back, loss string }{
+				{"away", "back", "cannot reach the camera"},
+				{"hang", "go", "no picture for 5s"},
+			} {
+				w.frames(60, 320, 240)
+				server.do(c.leave)
+				w.lost(c.loss)
+				before, start := cpuTime(t), time.Now()
+				<-time.After(time.Minute)
+				used := cpuTime(t) - before
+				share := float64(used) / float64(time.Since(start))
+				t.Logf("%s with %s: %v of CPU time in a minute, %.2f %%", c.leave, engine, used, 100*share)
+				if share > 0.05 {
+					t.Errorf("%s: %.1f %% of a core", c.leave, 100*share)
+				}
+				server.do(c.back)
+				start = time.Now()
+				w.frames(1, 320, 240)
+				t.Logf("%s after %v", c.back, time.Since(start))
+			}
+			neighbour := watch(t, mustOpen(t, "gst:videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48,framerate=30/1"))
+			server.do("hang")
+			neighbour.frames(30, 64, 48)
+			start := time.Now()
+			neighbour.frames(300, 64, 48)
+			t.Logf("the neighbour has %.2f frames a second", 300/time.Since(start).Seconds())
+		})
+	}
+}
+
+// cpuTime is what this process and its children that ended have used.
+func cpuTime(t *testing.T) (sum time.Duration) {
+	t.Helper()
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(who, &u); err != nil {
+			t.Fatal(err)
+		}
+		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	return sum
 }

@@ -92,7 +92,7 @@ func (s *rtsp) runFFmpeg(ctx context.Context, out *Output, old bool) error {
 	case said == "" || killed(c.Wait()):
 		said = c.Wait().Error()
 	}
-	return s.explain("ffmpeg", said)
+	return s.explain(out, "ffmpeg", said)
 }
 
 // killed says whether a child ended by a signal, which its last lines do not tell.

@@ -22,7 +22,7 @@ func (s *rtsp) connectGst(ctx context.Context, out *Output) error {
 		if err := log.missing(); err != nil {
 			return err
 		}
-		return s.explain("GStreamer", log.said())
+		return s.explain(out, "GStreamer", log.said())
 	case errors.Is(err, io.EOF):
 		return errors.New("the camera ended the stream")
 	}

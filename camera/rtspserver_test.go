@@ -139,7 +139,7 @@ func (w *watcher) State(s State, err error) {
 }
 
 // limit ends what hangs.
-const limit = 20 * time.Second
+const limit = 40 * time.Second
 
 // next waits for an event for which ok says true. Frames have to come in order, of number and of time.
 func (w *watcher) next(what string, ok func(event) bool) event {
@@ -194,5 +194,5 @@ func (w *watcher) lost(text string) {
 
 // quick are time-outs for tests.
 func quick() Option {
-	return Times(Timing{Connect: 20 * time.Second, FirstFrame: 20 * time.Second, Stall: 2 * time.Second, MinBackoff: 20 * time.Millisecond, MaxBackoff: 200 * time.Millisecond})
+	return Times(Timing{Connect: 8 * time.Second, FirstFrame: 8 * time.Second, Stall: 2 * time.Second, MinBackoff: 20 * time.Millisecond, MaxBackoff: 200 * time.Millisecond})
 }
