@@ -50,7 +50,7 @@ func (c *Camera) Open(ctx context.Context) (*Capture, error) {
 	}
 	dev, err := c.host.open(path)
 	if err != nil {
-		if errors.Is(err, unix.EACCES) && c.known.Path == "" {
+		if errors.Is(err, unix.EACCES) && !c.opened {
 			return nil, Unusable{c.host.explain(path, err)} // one that comes back has no rights for a moment
 		}
 		return nil, c.host.explain(path, err)

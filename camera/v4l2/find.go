@@ -120,11 +120,12 @@ func (h Host) look(dev *Device, see func(handle, *Device)) bool {
 
 // Camera is a camera that is opened again and again, and found each time. It is for one goroutine.
 type Camera struct {
-	host  Host
-	id    string
-	want  Request
-	known Device // as it was when it was open last; Path is "" before
-	alone bool   // no other camera was called so then
+	host   Host
+	id     string
+	want   Request
+	opened bool   // it was, at least once
+	known  Device // as it was then, if it goes by a number
+	alone  bool   // no other camera was called so then
 }
 
 // Camera returns the camera of a name: N or /dev/videoN, a path that leads there, a name in /dev/v4l/by-id or
@@ -146,7 +147,7 @@ func (c *Camera) numbered() bool {
 // find returns the device as it is called now.
 func (c *Camera) find() (path string, err error) {
 	switch {
-	case c.numbered() && c.known.Path != "":
+	case c.numbered() && c.opened:
 		return c.again()
 	case c.numbered():
 		return c.id, nil
@@ -209,7 +210,7 @@ func (h Host) called(name string) (string, error) {
 
 // remember notes what the camera is known by.
 func (c *Camera) remember(path string, caps capability) {
-	if !c.numbered() {
+	if c.opened = true; !c.numbered() {
 		return
 	}
 	c.known = Device{
@@ -222,13 +223,15 @@ func (c *Camera) remember(path string, caps capability) {
 // again finds a camera that was open: where it was plugged in, or elsewhere by its name in by-id, which holds its serial number
 // if it has one. Where there were two of a kind the second rule could take one for the other.
 func (c *Camera) again() (string, error) {
-	k := c.known
+	k, missing := c.known, errGone
 	var alike []Device
 	for _, d := range c.host.scan(nil) {
 		switch {
-		case d.Err != nil && d.Path == k.Path:
-			return "", d.Err
-		case d.Err != nil || d.Card != k.Card:
+		case d.Err != nil:
+			if d.Path == k.Path { // it could be the camera
+				missing = d.Err
+			}
+		case d.Card != k.Card:
 		case d.Bus == k.Bus && d.ByPath == k.ByPath:
 			return d.Path, nil
 		case d.ByID == k.ByID:
@@ -238,5 +241,5 @@ func (c *Camera) again() (string, error) {
 	if c.alone && len(alike) == 1 {
 		return alike[0].Path, nil
 	}
-	return "", errGone
+	return "", missing
 }

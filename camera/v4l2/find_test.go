@@ -1,6 +1,7 @@
 package v4l2_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -86,15 +87,17 @@ func TestReturn(t *testing.T) {
 		before func(*v4l2test.Camera) // how it is known
 		change func(*v4l2test.Camera) // how it comes back
 		want   string                 // where, "" if it is not found
+		denied bool                   // the stranger that takes its number cannot be asked
 	}{
-		{"at the same place", false, nil, nil, "/dev/video5"},
-		{"at another place", false, nil, elsewhere, "/dev/video5"},
-		{"without links", false, anonymous, nil, "/dev/video5"},
-		{"without links at another place", false, anonymous, elsewhere2, "/dev/video5"},
-		{"another model", false, nil, func(c *v4l2test.Camera) { c.Card = "C930" }, ""},
-		{"another serial number elsewhere", false, nil, func(c *v4l2test.Camera) { elsewhere(c); c.ByID = "usb-C920_124" }, ""},
-		{"beside a twin", true, anonymous, nil, "/dev/video5"},
-		{"beside a twin at another place", true, anonymous, elsewhere2, ""},
+		{"at the same place", false, nil, nil, "/dev/video5", false},
+		{"beside one that cannot be asked", false, nil, nil, "/dev/video5", true},
+		{"at another place", false, nil, elsewhere, "/dev/video5", false},
+		{"without links", false, anonymous, nil, "/dev/video5", false},
+		{"without links at another place", false, anonymous, elsewhere2, "/dev/video5", false},
+		{"another model", false, nil, func(c *v4l2test.Camera) { c.Card = "C930" }, "", false},
+		{"another serial number elsewhere", false, nil, func(c *v4l2test.Camera) { elsewhere(c); c.ByID = "usb-C920_124" }, "", false},
+		{"beside a twin", true, anonymous, nil, "/dev/video5", false},
+		{"beside a twin at another place", true, anonymous, elsewhere2, "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,7 +119,11 @@ func TestReturn(t *testing.T) {
 				t.Errorf("while it is away: %v", err)
 			}
 			if !tt.twin { // a stranger takes its number
-				h.Plug(grey(), 0)
+				stranger := grey()
+				if tt.denied {
+					stranger.OpenErr = unix.EACCES
+				}
+				h.Plug(stranger, 0)
 				if _, err := reopen(t, camera); err == nil {
 					t.Error("a stranger was taken for it")
 				}
@@ -145,6 +152,20 @@ func TestReturn(t *testing.T) {
 }
 
 func elsewhere2(c *v4l2test.Camera) { c.Bus = "usb-9" }
+
+// A camera that was open is tried again when it has no rights: udev gives them a moment after it came.
+func TestRightsComeLater(t *testing.T) {
+	c := webcam()
+	h, _ := plug(t, c)
+	camera := h.V4L2().Camera(c.ByID, v4l2.Request{})
+	if _, err := reopen(t, camera); err != nil {
+		t.Fatal(err)
+	}
+	c.OpenErr = unix.EACCES
+	if _, err := reopen(t, camera); err == nil || errors.As(err, new(v4l2.Unusable)) {
+		t.Error(err)
+	}
+}
 
 func TestHolder(t *testing.T) {
 	c := grey()

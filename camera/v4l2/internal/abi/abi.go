@@ -159,7 +159,7 @@ const (
 
 // The request numbers: direction, size of the argument, 'V', number.
 const (
-	QueryCap           = read | uint(unsafe.Sizeof(Capability{}))<<16 | 'V'<<8 | 0
+	QueryCap           = read | uint(unsafe.Sizeof(Capability{}))<<16 | 'V'<<8 // number 0
 	EnumFmt            = read | write | uint(unsafe.Sizeof(FormatDesc{}))<<16 | 'V'<<8 | 2
 	SetFmt             = read | write | uint(unsafe.Sizeof(Format{}))<<16 | 'V'<<8 | 5
 	ReqBufs            = read | write | uint(unsafe.Sizeof(RequestBuffers{}))<<16 | 'V'<<8 | 8
