@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/eyas-edge/eyas/camera"
 	"github.com/eyas-edge/eyas/internal/testenv"
 	eyas "github.com/eyas-edge/eyas/runtime"
 	"github.com/eyas-edge/eyas/runtime/annotate"
@@ -96,9 +98,7 @@ func TestViewInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	screenshot(t, tab, "page")
-	if _, err := chromedp.Run(tab, chromedp.Evaluate[struct{}](`document.querySelector("td a").click(), {}`)); err != nil {
-		t.Fatal(err)
-	}
+	evaluate[struct{}](t, tab, `document.querySelector("td a").click(), {}`)
 	var first image.Image
 	for { // until the stream has come so far, or the browser's minute is over
 		first = screenshot(t, tab, "view-1")
@@ -114,11 +114,16 @@ func TestViewInABrowser(t *testing.T) {
 	if inside := first.At(300, 130); !like(inside, color.RGBA{0, 255, 0, 255}) { // the fourth bar
 		t.Errorf("inside the box there is %v, want the green bar", inside)
 	}
-	for n := 2; ; n++ { // the number of the frame, in binary, and the square have moved on
+	for { // the number of the frame, in binary, and the square have moved on
 		second := screenshot(t, tab, "view-2")
 		if strip(first) != strip(second) {
 			break
 		}
+	}
+	lost := openCamera(name)
+	lost.State, lost.Error = "lost", "10.0.0.7 does not answer: check that it is on"
+	rt.set(lost)
+	for !like(screenshot(t, tab, "view-lost").At(638, 200), annotate.Colour(troubleColour)) {
 	}
 }
 
@@ -130,4 +135,55 @@ func strip(img image.Image) string {
 		b.WriteByte('0' + byte(r>>15))
 	}
 	return b.String()
+}
+
+// evaluate returns what an expression is in the tab.
+func evaluate[T any](t *testing.T, tab context.Context, expression string) T {
+	t.Helper()
+	v, err := chromedp.Run(tab, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// The page lists one camera as well as fifty, in its own colours under its own policy, and follows what happens.
+func TestPageInABrowser(t *testing.T) {
+	tab := browser(t, 1100, 800)
+	s := listenTest(t, Options{})
+	rt := &fakeRuntime{}
+	if err := chromedp.Do(tab, chromedp.EmulateViewport(1100, 800), chromedp.Navigate("http://"+s.Addr())); err != nil {
+		t.Fatal(err)
+	}
+	until := func(expression string) { // or the tab's minute is over
+		t.Helper()
+		for !evaluate[bool](t, tab, expression) {
+		}
+	}
+	until(`document.querySelector("main").textContent.includes("being loaded")`)
+	var cameras []eyas.SourceStatus
+	for i := range 50 {
+		c := openCamera("camera " + strconv.Itoa(i))
+		c.Age = 42 * time.Millisecond
+		cameras = append(cameras, c)
+	}
+	cameras[1].State, cameras[1].Error = "lost", "10.0.0.7 does not answer: check that it is on; trying again in 4s"
+	cameras[2].State, cameras[2].FPSIn, cameras[2].FPSOut = "connecting", 0, 0
+	cameras[3].State, cameras[3].Live, cameras[3].Age = "ended", false, 0
+	cameras[1].Dropped[camera.Superseded] = 12
+	rt.set(cameras...)
+	s.Ready(rt)
+	until(`document.querySelectorAll("tbody tr").length == 50`) // without loading it anew
+	list := screenshot(t, tab, "page-50")
+	if got := list.At(5, 5); !like(got, color.RGBA{0xf6, 0xf7, 0xf8, 255}) {
+		t.Errorf("the background is %v: the page has no style", got)
+	}
+	rt.set(cameras[:1]...)
+	until(`document.querySelectorAll("tbody tr").length == 1`)
+	screenshot(t, tab, "page-1")
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	until(`!document.getElementById("gone").hidden`)
+	screenshot(t, tab, "page-gone")
 }

@@ -16,11 +16,11 @@ import (
 
 const (
 	// maxSide is the longest side of a view. Encoding costs by the pixel, and the models need the CPUs more.
-	maxSide     = 1280
+	maxSide     = 960
 	jpegQuality = 80
 
 	// The text of annotate up to maxSide, in pixels.
-	lineHeight  = 18
+	lineHeight  = 20
 	letterWidth = 8
 	maxLines    = 4
 )

@@ -264,10 +264,10 @@ func TestCanvas(t *testing.T) {
 		wantW, wantH int
 	}{
 		{"small", 64, 48, 64, 48},
-		{"largest", 1280, 960, 1280, 960},
-		{"full HD", 1920, 1080, 1280, 720},
-		{"upright", 1080, 1920, 720, 1280},
-		{"a line", 5000, 1, 1280, 1},
+		{"largest", 960, 960, 960, 960},
+		{"full HD", 1920, 1080, 960, 540},
+		{"upright", 1080, 1920, 540, 960},
+		{"a line", 5000, 1, 960, 1},
 		{"a pixel", 1, 1, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
