@@ -84,7 +84,7 @@ func TestUsage(t *testing.T) {
 	call(t, "eval", model, "--coco", "missing.json").want(t, 1, "eval: open missing.json: no such file")
 	call(t, "eval", model, "--data", "missing.yaml").want(t, 1, "eval: dataset: open missing.yaml: no such file")
 	call(t, fast(t, "one.jpg", "two.jpg")...).want(t, 1, "source one.jpg: no such file", "source two.jpg: no such file")
-	call(t, fast(t, "one.jpg", "csi:0")...).want(t, 2, "source csi:0: not yet")
+	call(t, fast(t, "one.jpg", "v4l2:0?format=h264")...).want(t, 2, `source v4l2:0?format=h264: format "h264" is not known`)
 	for _, args := range [][]string{{}, {"--help"}, {"run", "--help"}, {"pull", "--list"}} {
 		o := call(t, args...)
 		o.want(t, 0)
