@@ -11,7 +11,7 @@
 enum { eyas_prep_windows = 12 };
 typedef struct {
 	int32_t base, step, windows;
-	uint8_t order[eyas_prep_windows][16]; // 0x80 and above: the sample is in another window
+	uint8_t order[eyas_prep_windows][32]; // twice the same 16; 0x80 and above: the sample is in another window
 } eyas_prep_pick;
 
 // Everything about a pass that is no pointer. Sizes and positions are pixels, strides bytes.

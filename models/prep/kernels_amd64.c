@@ -109,46 +109,50 @@ AVX2 static inline __m256i load2(const void *p, const void *q) {
 	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(p)), _mm_loadu_si128(q), 1);
 }
 
+// What is inlined here is made anew for each layout, so that samples stay in registers.
+#define INLINE AVX2 static inline __attribute__((always_inline))
+
 // Picks the samples of n channels that share a row, of two blocks, the first of which begins at p.
-AVX2 static inline __attribute__((always_inline)) void pick(int n, int windows, __m256i *samples, const eyas_prep_pick *k, const uint8_t *p) {
-	for (int c = 0; c < n; c++) samples[c] = _mm256_setzero_si256();
-	for (int w = 0; w < windows; w++, p += 16) {
-		const __m256i x = load2(p, p + k->step);
-		for (int c = 0; c < n; c++) {
-			const __m256i order = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)k[c].order[w]));
-			samples[c] = _mm256_or_si256(samples[c], _mm256_shuffle_epi8(x, order));
-		}
+INLINE void pick_windows(int n, int windows, __m256i *samples, const eyas_prep_pick *k, const uint8_t *p) {
+	for (int c = 0; c < n; c++) samples[c] = _mm256_shuffle_epi8(load2(p, p + k->step), load(k[c].order[0]));
+	for (int w = 1; w < windows; w++) {
+		const __m256i x = load2(p + 16 * w, p + k->step + 16 * w);
+		for (int c = 0; c < n; c++) samples[c] = _mm256_or_si256(samples[c], _mm256_shuffle_epi8(x, load(k[c].order[w])));
 	}
 }
 
-AVX2 static inline void pick_shared(int n, __m256i *samples, const eyas_prep_pick *k, const uint8_t *row, int32_t block) {
+INLINE void pick(int n, __m256i *samples, const eyas_prep_pick *k, const uint8_t *row, int32_t block) {
 	const uint8_t *p = row + k->base + (int64_t)block * k->step;
-	if (k->windows == 3) pick(n, 3, samples, k, p); // a third of the width, planar
-	else pick(n, k->windows, samples, k, p);
+	if (k->windows == 3) pick_windows(n, 3, samples, k, p); // a third of the width, planar
+	else pick_windows(n, k->windows, samples, k, p);
 }
 
-AVX2 int32_t eyas_prep_pick_columns(const eyas_prep_job *j, uint8_t *dst, int32_t pitch, const eyas_prep_samples *s) {
+INLINE void pick_row(int yuv, int planes, const eyas_prep_job *j, uint8_t *dst, int32_t pitch, const eyas_prep_samples *s) {
 	const __m256i zero = _mm256_setzero_si256();
 	const factors f = factors_of(j);
-	const int planes = j->planes;
 	const int32_t end = j->pick_to - 32;
-	if (end < j->pick_from) return j->pick_from;
 	for (int32_t i = j->pick_from;; i = i + 32 < end ? i + 32 : end) { // the last two blocks may overlap the ones before
 		__m256i c[3];
-		pick_shared(planes == 1 ? 3 : 1, c, j->pick, s->at[0], i / 16);
-		if (planes == 2) pick_shared(2, c + 1, j->pick + 1, s->at[1], i / 16);
-		if (planes == 3) {
-			pick_shared(1, c + 1, j->pick + 1, s->at[1], i / 16);
-			pick_shared(1, c + 2, j->pick + 2, s->at[2], i / 16);
-		}
-		if (j->yuv) {
+		pick(planes == 1 ? 3 : 1, c, j->pick, s->at[0], i / 16);
+		if (planes > 1) pick(planes == 2 ? 2 : 1, c + 1, j->pick + 1, s->at[1], i / 16);
+		if (planes > 2) pick(1, c + 2, j->pick + 2, s->at[2], i / 16);
+		if (yuv) {
 			const shares lo = shares_of(&f, _mm256_unpacklo_epi8(zero, c[1]), _mm256_unpacklo_epi8(zero, c[2]));
 			const shares hi = shares_of(&f, _mm256_unpackhi_epi8(zero, c[1]), _mm256_unpackhi_epi8(zero, c[2]));
 			to_rgb(c, &f, c[0], &lo, &hi);
 		}
 		for (int k = 0; k < 3; k++) store(dst + k * pitch + i, c[k]);
-		if (i == end) return j->pick_to;
+		if (i == end) return;
 	}
+}
+
+AVX2 int32_t eyas_prep_pick_columns(const eyas_prep_job *j, uint8_t *dst, int32_t pitch, const eyas_prep_samples *s) {
+	if (j->pick_to - j->pick_from < 32) return j->pick_from;
+	if (!j->yuv) pick_row(0, 1, j, dst, pitch, s);
+	else if (j->planes == 1) pick_row(1, 1, j, dst, pitch, s);
+	else if (j->planes == 2) pick_row(1, 2, j, dst, pitch, s);
+	else pick_row(1, 3, j, dst, pitch, s);
+	return j->pick_to;
 }
 
 AVX2 static inline int64_t load8(const uint8_t *p) {

@@ -181,7 +181,7 @@ func (v *vector) picks(f *Filler) {
 			if at >= 16*len(p.order) {
 				return // a ratio that is too large to be worth it
 			}
-			p.order[at/16][k] = C.uint8_t(at % 16)
+			p.order[at/16][k], p.order[at/16][k+columns] = C.uint8_t(at%16), C.uint8_t(at%16)
 			windows[plane] = max(windows[plane], at/16+1)
 		}
 		p.base, p.step = C.int32_t(first[c]-offset), C.int32_t(step[c]) // what base is added to is past the offset
