@@ -93,8 +93,11 @@ func (v *view) add(res *eyas.Result) {
 	defer v.mu.Unlock()
 	if v.shot.pixels == nil || res.Frame != v.shot.number {
 		v.complete() // what is still missing will not come
-		v.ask()      // unless that was done: pictures also come where a run needs them for something else
-		if res.Picture == nil || v.want.Load() == nothing || !v.shot.copy(res.Picture) {
+		if res.Picture == nil {
+			return
+		}
+		v.ask() // unless that was done: pictures also come where a run needs them for something else
+		if v.want.Load() == nothing || !v.shot.copy(res.Picture) {
 			return
 		}
 		v.want.Store(nothing)
@@ -164,7 +167,8 @@ func (s *shot) copy(fr *frame.Frame) bool {
 func (v *view) run(closing <-chan struct{}) {
 	captions := time.NewTicker(captionEvery)
 	defer captions.Stop()
-	pace := time.NewTimer(0)
+	pace := time.NewTimer(pictureEvery)
+	pace.Stop() // until a picture was drawn
 	defer pace.Stop()
 	d := drawer{view: v}
 	d.show(v.caption(), false)

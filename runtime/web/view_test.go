@@ -76,25 +76,49 @@ func TestNobodyLooks(t *testing.T) {
 	}
 }
 
-// A camera of 30 frames a second that gives each as soon as it was asked shows at most ten a second.
+// However fast a camera is there are at most ten pictures a second, and however long a result takes not much
+// fewer.
 func TestAtMostTenPicturesASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _, _ := watched(t)
-		pictures, frame := 0, plain(t, 64, 64, 100)
-		for n := range uint64(90) {
-			synctest.Wait()
-			res := result("a", n, nil)
-			if s.Wanted("door") {
-				pictures++
-				res.Picture = frame
-			}
-			s.Add(res)
-			time.Sleep(time.Second / 30)
-		}
-		if pictures < 20 || pictures > 30 {
-			t.Errorf("%d pictures in 3 s, want up to 30", pictures)
-		}
-	})
+	for _, c := range []struct {
+		name  string
+		fps   int
+		late  int // frames from the question to the result
+		least int // pictures in 3 s
+		most  int
+	}{
+		{"30 fps", 30, 0, 22, 30},
+		{"30 fps, results three frames later", 30, 3, 18, 30},
+		{"200 fps", 200, 4, 27, 30},
+		{"10 fps", 10, 0, 15, 30},
+		{"slow", 4, 0, 11, 12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, v, _ := watched(t)
+				var drawn []*part
+				var under []*eyas.Result // way
+				picture := plain(t, 64, 64, 100)
+				for n := range uint64(3 * c.fps) {
+					res := result("a", n, nil)
+					if s.Wanted("door") {
+						res.Picture = picture
+					}
+					if under = append(under, res); len(under) > c.late {
+						s.Add(under[0])
+						under = under[1:]
+					}
+					synctest.Wait()
+					if p := v.latest(); v.shot.pixels != nil && (len(drawn) == 0 || p != drawn[len(drawn)-1]) {
+						drawn = append(drawn, p)
+					}
+					time.Sleep(time.Second / time.Duration(c.fps))
+				}
+				if len(drawn) < c.least || len(drawn) > c.most {
+					t.Errorf("%d pictures in 3 s, want %d to %d", len(drawn), c.least, c.most)
+				}
+			})
+		})
+	}
 }
 
 // Pictures that come unasked, for another part of the run, are taken at the same pace.

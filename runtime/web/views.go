@@ -132,8 +132,9 @@ type partWriter struct {
 
 // write writes a picture with the boundary behind it: browsers show a part once they have seen its end.
 func (o *partWriter) write(p *part) error {
-	// Where there is no deadline, as in some tests, there is nothing to wait for either.
-	_ = o.control.SetWriteDeadline(time.Now().Add(answerWithin))
+	if err := o.control.SetWriteDeadline(time.Now().Add(answerWithin)); err != nil {
+		return err
+	}
 	var head, end []byte
 	if !o.begun {
 		head = append(head, "--"+boundary+"\r\n"...)
