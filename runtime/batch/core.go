@@ -1,0 +1,202 @@
+package batch
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// ahead is the number of batches that a lane may have: one that runs, and one whose input is being filled.
+const ahead = 2
+
+// briefest is the shortest wait: less is not worth waking up for.
+const briefest = 50 * time.Microsecond
+
+// run is a batch that a lane has.
+type run struct {
+	index    int           // of its size in the ladder
+	earliest time.Duration // deadline of its frames
+}
+
+type laneState struct {
+	runs [ahead]run // the oldest first
+	n    int
+	free time.Duration // when it should have done them
+}
+
+// core is a Batcher without its handles.
+type core struct {
+	sizes   []int // of the whole ladder
+	ladder  int   // the first so many are in use
+	learned learned
+	queue   queue
+	rate    rate
+	fair    fair
+	alive   int // cameras
+	policy  Policy
+	view    View
+	lanes   []laneState
+	exp []nextArrival
+	now     time.Duration
+
+	dropped, taken []int32 // slots, by the last decision
+}
+
+// decision is a Decision without its frames.
+type decision struct {
+	action Action
+	until  time.Duration
+	size   int
+}
+
+func (c *core) init(cfg Config) error {
+	if err := cfg.Profile.Check(); err != nil {
+		return err
+	}
+	if cfg.Lanes < 0 || cfg.Lanes > 1<<10 {
+		return errors.New("lanes: use 1 to 1024")
+	}
+	c.queue, c.learned, c.policy = newQueue(), learn(cfg.Profile), cfg.Policy
+	if c.policy == nil {
+		c.policy = Deadline()
+	}
+	for _, t := range cfg.Profile {
+		c.sizes = append(c.sizes, t.Batch)
+	}
+	c.ladder = len(c.sizes)
+	c.lanes = make([]laneState, max(cfg.Lanes, 1))
+	c.view = View{Time: make([]time.Duration, len(c.sizes)), Lanes: len(c.lanes), core: c}
+	c.taken = make([]int32, 0, c.sizes[len(c.sizes)-1])
+	return nil
+}
+
+// tick keeps time from going back.
+func (c *core) tick(now time.Duration) time.Duration {
+	c.now = max(c.now, now)
+	return c.now
+}
+
+func (c *core) addCamera(cam Camera) int {
+	i := slices.IndexFunc(c.queue.cameras, func(s cameraState) bool { return s.gone })
+	if i < 0 {
+		i = len(c.queue.cameras)
+		c.queue.cameras = append(c.queue.cameras, cameraState{})
+	}
+	c.queue.cameras[i] = cameraState{head: none, tail: none, room: cam.Room, stride: 1 / cam.Weight, pass: c.fair.floor}
+	c.alive++
+	return i
+}
+
+func (c *core) removeCamera(i int) {
+	c.queue.cameras[i].gone = true
+	c.alive--
+}
+
+func (c *core) arrived(camera int, deadline, now time.Duration) {
+	c.queue.cameras[camera].arrived(now, deadline)
+	c.rate.arrived(now, c.alive)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// possible says whether any lane could do a frame by its deadline in a run of its own.
+func (c *core) possible(deadline, now time.Duration) bool {
+	free := c.lanes[0].free
+	for i := range c.lanes {
+		free = min(free, c.lanes[i].free)
+	}
+	return deadline == Never || max(now, free)+seconds(c.learned.mean(0)) <= deadline
+}
+
+// decide fills dropped and taken.
+func (c *core) decide(lane int, now time.Duration) decision {
+	c.dropped, c.taken = c.dropped[:0], c.taken[:0]
+	l := &c.lanes[lane]
+	start := max(now, l.free)
+	c.shed(start + seconds(c.learned.mean(0)))
+	switch {
+	case c.queue.n == 0:
+		return decision{action: Idle}
+	case l.n == ahead:
+		return decision{action: Wait, until: max(l.free, now+briefest)}
+	}
+	c.look(now, start)
+	choice := c.policy.Choose(&c.view)
+	for range min(choice.Drop, len(c.view.Due)) {
+		c.dropped = append(c.dropped, c.takeFirst())
+	}
+	if c.queue.n == 0 {
+		return decision{action: Idle}
+	}
+	if choice.Count <= 0 {
+		return decision{action: Wait, until: max(choice.Until, now+briefest)}
+	}
+	index := min(max(choice.Index, 0), c.ladder-1)
+	count := min(choice.Count, c.sizes[index], c.queue.n)
+	took := seconds(c.learned.mean(index))
+	c.take(count, start+took, choice.Fair)
+	r := run{index, Never}
+	for _, id := range c.taken {
+		r.earliest = min(r.earliest, c.queue.slots[id].deadline)
+	}
+	l.runs[l.n] = r
+	l.n++
+	l.free = start + took
+	return decision{action: Run, size: c.sizes[index]}
+}
+
+// shed gives up frames at the head whose deadline lies before done.
+func (c *core) shed(done time.Duration) {
+	for c.queue.n > 0 && c.queue.slots[c.queue.first].deadline < done {
+		c.dropped = append(c.dropped, c.takeFirst())
+	}
+}
+
+// takeFirst takes out the frame with the earliest deadline.
+func (c *core) takeFirst() int32 { return c.queue.remove(c.queue.slots[c.queue.first].camera) }
+
+// look fills the view.
+func (c *core) look(now, start time.Duration) {
+	v := &c.view
+	v.Now, v.Start, v.Waiting, v.Rate = now, start, c.queue.n, c.rate.perSecond()
+	v.Sizes, v.Time, v.Due = c.sizes[:c.ladder], v.Time[:c.ladder], v.Due[:0]
+	for i := range v.Time {
+		mean := c.learned.mean(i)
+		v.Time[i] = seconds(mean * (1 + c.learned.sigma))
+	}
+	v.Oldest = c.queue.slots[c.queue.first].captured
+	for id := c.queue.first; id != none && len(v.Due) < shown; id = c.queue.slots[id].after {
+		v.Due = append(v.Due, c.queue.slots[id].deadline)
+	}
+}
+
+func (c *core) finished(lane int, took, now time.Duration) {
+	l := &c.lanes[lane]
+	if l.n == 0 {
+		return
+	}
+	r := l.runs[0]
+	copy(l.runs[:], l.runs[1:])
+	l.n--
+	if took > 0 {
+		c.learned.saw(r.index, took.Seconds())
+		c.policy.Done(c.sizes[r.index], now > r.earliest)
+	}
+	l.free = now
+	for i := range l.n {
+		l.free += seconds(c.learned.mean(l.runs[i].index))
+	}
+}
+
+func (c *core) limit(size int) {
+	c.ladder = len(c.sizes)
+	for size > 0 && c.ladder > 1 && c.sizes[c.ladder-1] > size {
+		c.ladder--
+	}
+}
+
+// lost counts a frame that a camera lost before it waited.
+func (c *core) lost(camera int) {}
+
+// supersede takes out the oldest frame of a camera whose room is taken.
+func (c *core) supersede(camera int) int32 { return c.queue.remove(int32(camera)) }
