@@ -105,14 +105,11 @@ func (s *clip) run(ctx context.Context, sink Sink, syncFlag string) error {
 	if s.opts.tooLarge(in.width, in.height) {
 		return s.errTooLarge() // before the wait
 	}
-	described := time.NewTimer(s.wait)
-	defer described.Stop()
-	select {
-	case <-log.ready: // written before the first frame
-	case <-c.Done():
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-described.C:
+	told, err := log.wait(ctx, c.Done(), s.wait)
+	if err != nil {
+		return err
+	}
+	if !told {
 		s.opts.log.Warn("ffmpeg does not say what the clip's colours are: they are guessed by its size", "clip", s.path)
 	}
 	s.total.Store(int64(log.frames()))

@@ -1,6 +1,7 @@
 package camera
 
 import (
+	"context"
 	"math"
 	"regexp"
 	"strconv"
@@ -91,6 +92,23 @@ func (l *ffLog) line(text string) (fault string) {
 	l.faults++
 	l.last = Redact(l.hide.Replace(text))
 	return l.last
+}
+
+// wait waits until the output is described, which ffmpeg does before its first frame, or has ended. told is false where neither is so in time: its
+// words are others then.
+func (l *ffLog) wait(ctx context.Context, ended <-chan struct{}, most time.Duration) (told bool, err error) {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-l.ready:
+		return true, nil
+	case <-ended:
+		return true, nil
+	case <-late.C:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 }
 
 // describe reads the lines that describe input and output, which stand before the first frame.

@@ -97,23 +97,30 @@ func runGst(ctx context.Context, out *Output, words []string, log *gstLog) error
 	defer c.Stop()
 	// The reading ends with the context, whoever else holds the pipe.
 	defer context.AfterFunc(ctx, func() { r.Close() })()
-	err = pumpGst(ctx, out, newGDPReader(r))
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := settle(ctx, c, pumpGst(ctx, out, newGDPReader(r))); err != nil {
 		return err
-	}
-	select {
-	case <-c.Done():
-	case <-ctx.Done(): // it closed its output, and goes on
-		return ctx.Err()
 	}
 	if c.Wait() != nil {
 		log.exit(c.Wait())
 		return errGstFailed
 	}
 	return io.EOF
+}
+
+// settle waits for the end of a child whose output was read up to err. It returns nil when c.Wait tells why the output ended.
+func settle(ctx context.Context, c *child.Child, err error) error {
+	switch {
+	case ctx.Err() != nil: // the pipe was closed under the read
+		return ctx.Err()
+	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	}
+	select {
+	case <-c.Done():
+		return nil
+	case <-ctx.Done(): // it closed its output, and goes on
+		return ctx.Err()
+	}
 }
 
 // pumpGst puts the pictures of a stream into out until it ends.
@@ -169,4 +176,28 @@ func pass(ctx context.Context, out *Output, in pixelStream, n int, captured time
 		return err
 	}
 	return out.Publish(ctx, f, captured, by)
+}
+
+// gstHas says whether GStreamer has an element here.
+func gstHas(ctx context.Context, element string) (bool, error) {
+	c, err := child.Start(ctx, child.Spec{Program: "gst-inspect-1.0", Args: []string{"--exists", element}, Grace: childGrace})
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		return false, Permanent(errors.New(noGst))
+	}
+	defer c.Stop()
+	err = c.Wait()
+	return err == nil, ctx.Err()
+}
+
+// gstHasAll says whether GStreamer has all of some elements here.
+func gstHasAll(ctx context.Context, elements ...string) (bool, error) {
+	for _, e := range elements {
+		if has, err := gstHas(ctx, e); err != nil || !has {
+			return false, err
+		}
+	}
+	return true, nil
 }

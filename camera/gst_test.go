@@ -158,7 +158,7 @@ func TestGstStubborn(t *testing.T) {
 	w := watch(t, mustOpen(t, "gst:stubborn", quick()))
 	w.frames(3, 4, 2)
 	pid := player(t, "gst")
-	err, took := w.end()
+	took, err := w.end()
 	if !errors.Is(err, context.Canceled) || took < childGrace || took > 2*time.Second { // one, and what the machine is late by
 		t.Errorf("Run: %v after %v", err, took)
 	}

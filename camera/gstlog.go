@@ -1,15 +1,11 @@
 package camera
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/eyas-edge/eyas/internal/child"
 )
 
 // gstLog keeps what gst-launch-1.0 says of its failure, without the lines that say nothing to a user.
@@ -102,18 +98,4 @@ func (l *gstLog) explain(what string) error {
 		return Permanent(err)
 	}
 	return err
-}
-
-// gstHas says whether GStreamer has an element here.
-func gstHas(ctx context.Context, element string) (bool, error) {
-	c, err := child.Start(ctx, child.Spec{Program: "gst-inspect-1.0", Args: []string{"--exists", element}, Grace: childGrace})
-	if err != nil {
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		return false, Permanent(errors.New(noGst))
-	}
-	defer c.Stop()
-	err = c.Wait()
-	return err == nil, ctx.Err()
 }

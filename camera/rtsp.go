@@ -173,16 +173,6 @@ func lookRTSP(ctx context.Context) (m rtspMachine, err error) {
 	return m, nil
 }
 
-// gstHasAll says whether GStreamer has all of some elements here.
-func gstHasAll(ctx context.Context, elements ...string) (bool, error) {
-	for _, e := range elements {
-		if has, err := gstHas(ctx, e); err != nil || !has {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
 // usesGst chooses between the decoders. ffmpeg can be told a password so that no list of processes shows it, GStreamer cannot;
 // GStreamer checks certificates, ffmpeg before version 8 does not; the decoder of a Jetson needs GStreamer.
 func (s *rtsp) usesGst() bool {

@@ -198,7 +198,7 @@ func TestRTSP(t *testing.T) {
 		w.frames(10, 480, 640)
 
 		pid := player(t, engine)
-		err, took := w.end()
+		took, err := w.end()
 		if !errors.Is(err, context.Canceled) || took > 2*time.Second { // one, and what the machine is late by
 			t.Errorf("Run: %v after %v", err, took)
 		}

@@ -71,16 +71,8 @@ func (s *rtsp) runFFmpeg(ctx context.Context, out *Output, old bool) error {
 	if err == nil {
 		err = s.pumpFFmpeg(ctx, out, c, log)
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := settle(ctx, c, err); err != nil {
 		return err
-	}
-	select {
-	case <-c.Done():
-	case <-ctx.Done(): // it closed its output, and goes on
-		return ctx.Err()
 	}
 	lines := c.LastErrors()
 	said := strings.Join(lines[max(len(lines)-3, 0):], "; ")
@@ -107,14 +99,11 @@ func (s *rtsp) pumpFFmpeg(ctx context.Context, out *Output, c *child.Child, log 
 	if err != nil {
 		return err
 	}
-	described := time.NewTimer(describeWait)
-	defer described.Stop()
-	select {
-	case <-log.ready: // written before the first frame
-	case <-c.Done():
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-described.C:
+	told, err := log.wait(ctx, c.Done(), describeWait)
+	if err != nil {
+		return err
+	}
+	if !told {
 		s.warn("ffmpeg does not say what the camera's colours are: they are guessed by the size", "camera", s.shown)
 	}
 	format := frame.I420

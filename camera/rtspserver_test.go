@@ -103,19 +103,19 @@ func watch(t *testing.T, s Source) *watcher {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watcher{t: t, events: make(chan event, 1000), ended: make(chan error, 1), stop: cancel}
 	go func() { w.ended <- s.Run(ctx, w) }()
-	t.Cleanup(func() { w.end() })
+	t.Cleanup(func() { _, _ = w.end() })
 	return w
 }
 
-// end stops the source and returns what Run returned and how long that took.
-func (w *watcher) end() (err error, took time.Duration) {
+// end stops the source and returns how long that took and what Run returned.
+func (w *watcher) end() (time.Duration, error) {
 	start := time.Now()
 	w.stop()
 	for {
 		select {
 		case err := <-w.ended:
 			w.ended <- err
-			return err, time.Since(start)
+			return time.Since(start), err
 		case <-w.events:
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -171,6 +172,20 @@ func TestStop(t *testing.T) {
 			}
 			waitGone(t, c.Pid())
 		})
+	}
+}
+
+// TestStopSignal has a child that closes what it has on another signal.
+func TestStopSignal(t *testing.T) {
+	s := sh("trap 'echo closed >&2; exit' INT; echo ready; while :; do sleep 0.01; done")
+	s.Signal, s.Grace = syscall.SIGINT, time.Minute
+	c := start(t, s)
+	readLine(t, c.Stdout())
+	if err := c.Stop(); err != nil {
+		t.Error(err)
+	}
+	if lines := c.LastErrors(); !slices.Contains(lines, "closed") {
+		t.Errorf("the child said %q", lines)
 	}
 }
 
