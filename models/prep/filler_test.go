@@ -97,23 +97,13 @@ func TestFillAgreesWithReference(t *testing.T) {
 		{5, 301, 64, 32},   // one column left
 		{200, 3, 208, 208}, // slim
 	}
-	recipes := []Recipe{
-		{Resize: Letterbox, Pad: 114, Std: [3]float32{255, 255, 255}, Type: tensor.Float32},
-		{Resize: LetterboxEnd, Pad: 114, BGR: true, Type: tensor.Float32},
-		{Resize: Stretch, BGR: true, Mean: [3]float32{103.53, 116.28, 123.675}, Std: [3]float32{57.375, 57.12, 58.395}, Type: tensor.Float32},
-		{Resize: Letterbox, Pad: 7, NHWC: true, BGR: true, Type: tensor.Uint8},
-		{Resize: Stretch, NHWC: true, Type: tensor.Float16},
-		{Resize: Letterbox, Gray: true, Pad: 3, Type: tensor.Float32},
-		{Resize: Stretch, Gray: true, NHWC: true, BGR: true, Type: tensor.Uint8},
-	}
-	colours := []frame.Colour{{}, {Full: true}, {Matrix: frame.BT709}, {Matrix: frame.BT709, Full: true}}
 	off, total := 0, 0
 	for _, format := range formats {
-		for ri, r := range recipes {
+		for ri, r := range recipes[:10] {
 			for si, s := range sizes {
 				fr := picture(t, format, s.w, s.h, []int{0, 5, 64}[(ri+si)%3], si%2 == ri%2, uint64(si))
 				fr.Colour = colours[(ri+si)%len(colours)]
-				got, tr := fill(t, r, s.inW, s.inH, fr)
+				got, tr := fill(t, r, s.inW, s.inH, fr) // TestTwinsAgree looks at the other twin
 				name := fmt.Sprintf("%s %dx%d to %dx%d recipe %d", format, s.w, s.h, s.inW, s.inH, ri)
 				ref := newReference(fr, r, tr)
 				for y := range s.inH {

@@ -6,7 +6,7 @@ import "math"
 type plain struct {
 	taps  []tap   // the source pixels that an output row needs, each once
 	cols  []blend // per output column, indices of taps
-	exact bool    // each column is one tap
+	exact bool    // each column is a tap of its own
 }
 
 // band is what one thread needs to fill a band of rows.
@@ -19,7 +19,6 @@ type band struct {
 }
 
 func (p *plain) prepare(f *Filler) {
-	p.exact = exact(f.cols)
 	p.cols = append(p.cols[:0], f.cols...)
 	p.taps = p.taps[:0]
 	last := [2]int{-1, -1} // source columns of the last two taps
@@ -39,6 +38,7 @@ func (p *plain) prepare(f *Filler) {
 		c := &p.cols[i]
 		c.a, c.b = use(c.a), use(c.b)
 	}
+	p.exact = exact(p.cols) && len(p.taps) == len(p.cols)
 	for i := range f.bands {
 		b := &f.bands[i]
 		if b.line == nil {
