@@ -237,7 +237,6 @@ func (c *Config) notYet() error {
 		"lanes above 1":            c.Lanes > 1,
 		"precision " + c.Precision: c.Precision != "" && c.Precision != "auto",
 		"slo":                      c.SLO > 0,
-		"http":                     c.HTTP != "",
 	}
 	for key, m := range c.Models {
 		set["models."+key+".priority"] = m.Priority != 0

@@ -106,7 +106,7 @@ func (f timeFlags) apply(c *eyas.Config) {
 type outFlags struct {
 	Output    string `short:"o" group:"out" placeholder:"FILE" help:"Append the results to this file instead of standard output, which is -."`
 	Save      string `group:"out" placeholder:"DIR" help:"Write annotated pictures and clips."`
-	HTTP      string `name:"http" group:"out" placeholder:"ADDR" help:"Serve metrics and views; not yet in this version."`
+	HTTP      string `name:"http" group:"out" placeholder:"ADDR" help:"Serve a page of the cameras, their views, and metrics: 127.0.0.1:8090."`
 	Events    bool   `group:"out" help:"Add event lines to the results."`
 	LogFormat string `group:"out" enum:"text,json" default:"text" help:"text or json."`
 	Quiet     bool   `short:"q" group:"out" help:"Only errors on standard error."`

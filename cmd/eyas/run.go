@@ -75,6 +75,7 @@ type session struct {
 	e        *env
 	cfg      eyas.Config
 	saver    *sink.Saver // nil without --save
+	pages    *pages      // nil without --http
 	sequence sink.Sequence
 	frames   uint64
 	objects  uint64
@@ -106,6 +107,10 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 		return s.end(sources, nil)
 	}
 	s.cfg.OnEvent = s.event
+	if s.pages, err = servePages(&s.cfg); err != nil {
+		return s.end(sources, err)
+	}
+	defer s.pages.close()
 	rt, err := eyas.Open(e.ctx, s.cfg)
 	if err != nil {
 		return s.end(sources, err)
@@ -132,6 +137,7 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, cfg.Duration)
 		defer cancel()
 	}
+	s.pages.ready(rt)
 	s.stream(ctx, rt, sources, newStatus(e, s.terminal(), sources, rt.Status, quiet))
 	memory, cameras := rt.Memory(), cameras(rt.Status())
 	rt.Close() // says what only the end of a run shows
@@ -236,6 +242,7 @@ func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera
 				s.fail(err)
 			}
 		}
+		s.pages.result(res)
 		status.result(res, first)
 		if s.unheard() != nil {
 			return
