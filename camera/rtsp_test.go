@@ -163,7 +163,7 @@ func engines(t *testing.T, test func(t *testing.T, engine string)) {
 func TestRTSP(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		server := startRTSP(t, "--user", "viewer", "--password", "geheim%1")
-		w := watch(t, mustOpen(t, "door=rtsp://viewer:geheim%251@127.0.0.1:"+server.port+"/cam#decoder="+engine, quick()))
+		w := watch(t, mustOpen(t, "door=rtsp://viewer:geheim%251@127.0.0.1:"+server.Port+"/cam#decoder="+engine, quick()))
 		f := w.frames(10, 320, 240)
 		if f.Source != "door" || f.CapturedBy != frame.ByStream || f.Colour != (frame.Colour{}) || f.Format != frame.I420 && f.Format != frame.NV12 {
 			t.Errorf("%+v", f)
@@ -172,29 +172,29 @@ func TestRTSP(t *testing.T) {
 			t.Errorf("a frame is %v old", age)
 		}
 
-		server.do("drop")
+		server.Do("drop")
 		w.lost("the camera ended the stream")
 		w.frames(10, 320, 240)
 
-		server.do("size 640x480")
+		server.Do("size 640x480")
 		w.frames(10, 640, 480)
-		server.do("size 480x640") // as many bytes
+		server.Do("size 480x640") // as many bytes
 		w.frames(10, 480, 640)
 
-		server.do("hang")
+		server.Do("hang")
 		w.lost("no picture for 2s")
-		server.do("go")
+		server.Do("go")
 		w.frames(10, 480, 640)
 
-		server.do("password other")
-		server.do("drop")
+		server.Do("password other")
+		server.Do("drop")
 		w.lost("refuses the user or the password (401)")
-		server.do("password geheim%1")
+		server.Do("password geheim%1")
 		w.frames(10, 480, 640)
 
-		server.do("away")
-		w.lost("cannot reach the camera at 127.0.0.1:" + server.port + ": connect: connection refused")
-		server.do("back")
+		server.Do("away")
+		w.lost("cannot reach the camera at 127.0.0.1:" + server.Port + ": connect: connection refused")
+		server.Do("back")
 		w.frames(10, 480, 640)
 
 		pid := player(t, engine)
@@ -227,7 +227,7 @@ func player(t *testing.T, program string) int {
 func TestRTSPKilled(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		server := startRTSP(t)
-		w := watch(t, mustOpen(t, "rtsp://127.0.0.1:"+server.port+"/cam#decoder="+engine, quick()))
+		w := watch(t, mustOpen(t, "rtsp://127.0.0.1:"+server.Port+"/cam#decoder="+engine, quick()))
 		w.frames(3, 320, 240)
 		_ = syscall.Kill(player(t, engine), syscall.SIGKILL)
 		w.lost("signal: killed")
@@ -241,7 +241,7 @@ func TestRTSPStreams(t *testing.T) {
 		server := startRTSP(t)
 		for _, path := range []string{"/both", "/hevc", "/cam?channel=1&subtype=0", "/a!b;(c)$d'e,f=g"} {
 			t.Run(path, func(t *testing.T) {
-				w := watch(t, mustOpen(t, "rtsp://127.0.0.1:"+server.port+path+"#latency=50ms&decoder="+engine, quick()))
+				w := watch(t, mustOpen(t, "rtsp://127.0.0.1:"+server.Port+path+"#latency=50ms&decoder="+engine, quick()))
 				w.frames(3, 320, 240)
 			})
 		}
@@ -254,11 +254,11 @@ func TestRTSPFaults(t *testing.T) {
 		server := startRTSP(t, "--user", "viewer", "--password", "geheim1")
 		open := startRTSP(t)
 		tests := []struct{ name, url, want string }{
-			{"password", "rtsp://viewer:geheim2@127.0.0.1:" + server.port + "/cam", "the camera refuses the user or the password (401): check them"},
-			{"no password", "rtsp://127.0.0.1:" + server.port + "/cam", "the camera wants a user and a password (401): write rtsp://user:${VARIABLE}@127.0.0.1"},
-			{"path", "rtsp://viewer:geheim1@127.0.0.1:" + server.port + "/nothing401", "the camera has no stream /nothing401 (404): check the path"},
-			{"sound", "rtsp://viewer:geheim1@127.0.0.1:" + server.port + "/sound", "the camera's stream has no video: check the path"},
-			{"not encrypted", "rtsps://viewer:geheim1@127.0.0.1:" + open.port + "/cam", map[string]string{
+			{"password", "rtsp://viewer:geheim2@127.0.0.1:" + server.Port + "/cam", "the camera refuses the user or the password (401): check them"},
+			{"no password", "rtsp://127.0.0.1:" + server.Port + "/cam", "the camera wants a user and a password (401): write rtsp://user:${VARIABLE}@127.0.0.1"},
+			{"path", "rtsp://viewer:geheim1@127.0.0.1:" + server.Port + "/nothing401", "the camera has no stream /nothing401 (404): check the path"},
+			{"sound", "rtsp://viewer:geheim1@127.0.0.1:" + server.Port + "/sound", "the camera's stream has no video: check the path"},
+			{"not encrypted", "rtsps://viewer:geheim1@127.0.0.1:" + open.Port + "/cam", map[string]string{
 				"gst": "the camera gives no encrypted connection", "ffmpeg": "ffmpeg does not check the certificates of cameras"}[engine]},
 			{"refused", "rtsp://viewer:geheim1@127.0.0.1:1/cam", "cannot reach the camera at 127.0.0.1:1: connect: connection refused"},
 			{"host", "rtsp://viewer:geheim1@nowhere.invalid/cam", "host nowhere.invalid is not known"},
@@ -307,7 +307,7 @@ func (l lossFunc) State(s State, err error) {
 func TestRTSPS(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		server := startRTSP(t, "--certificate", certificate(t), "--user", "viewer", "--password", "geheim1")
-		url := "rtsps://viewer:geheim1@127.0.0.1:" + server.port + "/cam#decoder=" + engine
+		url := "rtsps://viewer:geheim1@127.0.0.1:" + server.Port + "/cam#decoder=" + engine
 		t.Run("trusted blindly", func(t *testing.T) {
 			watch(t, mustOpen(t, url+"&verify=off", quick())).frames(3, 320, 240)
 		})
@@ -348,7 +348,7 @@ func certificate(t *testing.T) string {
 func TestRTSPProcessList(t *testing.T) {
 	needFFmpeg(t)
 	server := startRTSP(t, "--user", "viewer", "--password", "geheim1")
-	w := watch(t, mustOpen(t, "rtsp://viewer:geheim1@127.0.0.1:"+server.port+"/cam", quick())) // the choice is ours
+	w := watch(t, mustOpen(t, "rtsp://viewer:geheim1@127.0.0.1:"+server.Port+"/cam", quick())) // the choice is ours
 	w.frames(1, 320, 240)
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(player(t, "ffmpeg")) + "/cmdline")
 	if err != nil || len(line) == 0 || strings.Contains(string(line), "geheim1") || strings.Contains(string(line), "viewer") {
@@ -365,13 +365,13 @@ func TestRTSPAway(t *testing.T) {
 	for _, engine := range []string{"gst", "ffmpeg"} {
 		t.Run(engine, func(t *testing.T) {
 			server := startRTSP(t)
-			w := watch(t, mustOpen(t, "rtsp://127.0.0.1:"+server.port+"/cam#decoder="+engine))
+			w := watch(t, mustOpen(t, "rtsp://127.0.0.1:"+server.Port+"/cam#decoder="+engine))
 			for _, c := range []struct{ leave, back, loss string }{
 				{"away", "back", "cannot reach the camera"},
 				{"hang", "go", "no picture for 5s"},
 			} {
 				w.frames(60, 320, 240)
-				server.do(c.leave)
+				server.Do(c.leave)
 				w.lost(c.loss)
 				before, start := cpuTime(t), time.Now()
 				<-time.After(time.Minute)
@@ -381,13 +381,13 @@ func TestRTSPAway(t *testing.T) {
 				if share > 0.05 {
 					t.Errorf("%s: %.1f %% of a core", c.leave, 100*share)
 				}
-				server.do(c.back)
+				server.Do(c.back)
 				start = time.Now()
 				w.frames(1, 320, 240)
 				t.Logf("%s after %v", c.back, time.Since(start))
 			}
 			neighbour := watch(t, mustOpen(t, "gst:videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48,framerate=30/1"))
-			server.do("hang")
+			server.Do("hang")
 			neighbour.frames(30, 64, 48)
 			start := time.Now()
 			neighbour.frames(300, 64, 48)

@@ -1,84 +1,20 @@
 package camera
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/eyas-edge/eyas/internal/testenv"
+	"github.com/eyas-edge/eyas/internal/rtsptest"
 )
 
-// rtspServer is GStreamer's RTSP server in a process of its own, run by testdata/rtspserver.py.
-type rtspServer struct {
-	t    *testing.T
-	in   io.WriteCloser
-	out  *bufio.Scanner
-	port string
-}
-
-// startRTSP starts the server, which ends with the test.
-func startRTSP(t *testing.T, args ...string) *rtspServer {
+// startRTSP starts an RTSP server, which ends with the test.
+func startRTSP(t *testing.T, args ...string) *rtsptest.Server {
 	t.Helper()
 	needGst(t)
-	cmd := exec.Command(pythonGi(t), append([]string{filepath.Join("testdata", "rtspserver.py")}, args...)...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s := &rtspServer{t: t, in: in, out: bufio.NewScanner(out)}
-	t.Cleanup(func() {
-		in.Close()
-		kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
-		defer kill.Stop()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("the server said: %s", said.String())
-		}
-	})
-	if !s.out.Scan() {
-		t.Fatalf("the RTSP server did not start")
-	}
-	s.port = strings.TrimPrefix(s.out.Text(), "port ")
-	return s
-}
-
-// pythonGi returns a Python that has GStreamer's RTSP server.
-func pythonGi(t *testing.T) string {
-	t.Helper()
-	const probe = "import gi; gi.require_version('GstRtspServer', '1.0'); from gi.repository import GstRtspServer"
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", probe).Run() == nil && exec.Command("gst-inspect-1.0", "--exists", "x264enc").Run() == nil {
-			return python
-		}
-	}
-	testenv.Require(t, false, "no RTSP server: install python3-gi, gir1.2-gst-rtsp-server-1.0 and gstreamer1.0-plugins-ugly")
-	return ""
-}
-
-// do has the server obey a command.
-func (s *rtspServer) do(command string) {
-	s.t.Helper()
-	if _, err := fmt.Fprintln(s.in, command); err != nil {
-		s.t.Fatal(err)
-	}
-	if !s.out.Scan() || s.out.Text() != "ok "+command {
-		s.t.Fatalf("the RTSP server answered %q to %s", s.out.Text(), command)
-	}
+	return rtsptest.Start(t, args...)
 }
 
 // event is something that a live source told its sink.

@@ -1,6 +1,7 @@
 """An RTSP server for tests, on 127.0.0.1 and a free port.
 
     rtspserver.py [--user NAME --password WORD] [--certificate FILE.pem] [--size 320x240] [--fps 30]
+                  [--picture FILE.jpg]
 
 It prints "port N" and obeys one command a line on stdin, each answered by "ok COMMAND":
 
@@ -10,7 +11,7 @@ It prints "port N" and obeys one command a line on stdin, each answered by "ok C
     size WxH        changes the size in mid-stream
     away / back     stops listening and closes all connections; listens again on the same port
 
-It serves /cam and /a!b;(c)$d'e,f=g (H.264), /hevc (H.265), /both (sound and H.264) and /sound (no video). It ends with its stdin.
+It shows a ball that moves, or the picture. It serves /cam, /stream and /a!b;(c)$d'e,f=g (H.264), /hevc (H.265), /both (sound and H.264) and /sound (no video). It ends with its stdin.
 """
 
 import argparse
@@ -37,9 +38,13 @@ class Server:
         self.server = GstRtspServer.RTSPServer(address="127.0.0.1", service="0")
         self.password(args.password)
         mounts = self.server.get_mount_points()
-        picture = "videotestsrc is-live=true pattern=ball ! capsfilter name=size ! valve name=valve ! "
+        scene = "videotestsrc is-live=true pattern=ball"
+        if args.picture:
+            scene = f"filesrc location={args.picture} ! jpegdec ! videoconvert ! videoscale ! imagefreeze is-live=true"
+        picture = scene + " ! capsfilter name=size ! valve name=valve ! "
         for path, launch in {
             "/cam": picture + H264 + " name=pay0 pt=96",
+            "/stream": picture + H264 + " name=pay0 pt=96",
             "/a!b;(c)$d'e,f=g": picture + H264 + " name=pay0 pt=96",
             "/hevc": picture + H265 + " name=pay0 pt=96",
             "/both": SOUND + " name=pay0 pt=8 " + picture + H264 + " name=pay1 pt=96",
@@ -121,6 +126,7 @@ def main():
     parser.add_argument("--certificate")
     parser.add_argument("--size", default="320x240")
     parser.add_argument("--fps", type=int, default=30)
+    parser.add_argument("--picture")
     args = parser.parse_args()
     Gst.init(None)
     loop = GLib.MainLoop()
