@@ -9,7 +9,7 @@ import (
 // A conversion from luma and chroma adds one word of each table below. A word holds the shares
 // of red, green and blue in lanes of yuvLane bits, each with yuvBits bits of fraction, so that
 // one addition does three channels. The shares are rounded one by one, to what 16-bit vectors hold: of
-// random values one in 200 comes out one level away from OpenCV 4.6, which has 20 bits.
+// the values of noise and photos one in 500 comes out one level away from OpenCV 4.6, which has 20 bits.
 const (
 	yuvLane = 21
 	yuvBits = 7
@@ -92,7 +92,8 @@ func derive(kr, kb float64, full bool) coefficients {
 }
 
 // table computes factors and lanes. The lanes of chroma may be negative, which borrows from the lane above;
-// adding luma, which carries the bias and the half for rounding, gives it back.
+// adding luma, which carries the bias and the half for rounding, gives it back. The half is one unit short,
+// because decimal coefficients often sum to exactly half a level and OpenCV's, truncated to 20 bits, then fall below it.
 func (k coefficients) table() *yuvToRGB {
 	fixed := func(v float64, bits int) int16 { return int16(math.Round(v * float64(int(1)<<bits))) }
 	t := &yuvToRGB{factors: factors{

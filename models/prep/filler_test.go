@@ -68,7 +68,7 @@ func at(t *tensor.Tensor, r Recipe, n, c, x, y int) float64 {
 	return float64(t.Uint8s()[i])
 }
 
-func fill(tb testing.TB, r Recipe, inW, inH int, fr *frame.Frame) (*tensor.Tensor, Transform) {
+func filled(tb testing.TB, r Recipe, inW, inH int, fr *frame.Frame) (*tensor.Tensor, Transform) {
 	tb.Helper()
 	f, err := NewFiller(r, inW, inH)
 	if err != nil {
@@ -103,7 +103,7 @@ func TestFillAgreesWithReference(t *testing.T) {
 			for si, s := range sizes {
 				fr := picture(t, format, s.w, s.h, []int{0, 5, 64}[(ri+si)%3], si%2 == ri%2, uint64(si))
 				fr.Colour = colours[(ri+si)%len(colours)]
-				got, tr := fill(t, r, s.inW, s.inH, fr) // TestTwinsAgree looks at the other twin
+				got, tr := filled(t, r, s.inW, s.inH, fr) // TestTwinsAgree looks at the other twin
 				name := fmt.Sprintf("%s %dx%d to %dx%d recipe %d", format, s.w, s.h, s.inW, s.inH, ri)
 				ref := newReference(fr, r, tr)
 				for y := range s.inH {
@@ -139,12 +139,12 @@ func TestTypesAgree(t *testing.T) {
 	fr := picture(t, frame.I420, 123, 77, 3, false, 1)
 	base := Recipe{Pad: 114}
 	base.Type = tensor.Float32
-	want, _ := fill(t, base, 64, 64, fr)
+	want, _ := filled(t, base, 64, 64, fr)
 	for _, typ := range []tensor.Type{tensor.Uint8, tensor.Float16} {
 		for _, nhwc := range []bool{false, true} {
 			r := base
 			r.Type, r.NHWC = typ, nhwc
-			got, _ := fill(t, r, 64, 64, fr)
+			got, _ := filled(t, r, 64, 64, fr)
 			for i := range 3 * 64 * 64 {
 				c, x, y := i/64/64, i%64, i/64%64
 				if g, w := at(got, r, 0, c, x, y), at(want, base, 0, c, x, y); g != w {
@@ -177,7 +177,7 @@ func TestFillWritesAllOfItsSample(t *testing.T) {
 		if _, err := f.Fill(dst, 1, fr); err != nil {
 			t.Fatal(err)
 		}
-		fresh, _ := fill(t, r, 64, 48, fr)
+		fresh, _ := filled(t, r, 64, 48, fr)
 		for j, v := range all {
 			want := float32(-9)
 			if j/n == 1 {

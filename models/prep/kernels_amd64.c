@@ -44,7 +44,7 @@ AVX2 static inline shares shares_of(const factors *f, __m256i u, __m256i v) {
 		_mm256_mulhrs_epi16(u, f->ub), _mm256_srai_epi16(u, 1)};
 }
 
-// The share of luma in 16 pixels, from samples in the high bytes, with the half that rounds, less OpenCV's bit.
+// The share of luma in 16 pixels, from samples in the high bytes, with the half that rounds, one unit short (colour.go).
 AVX2 static inline __m256i luma_share(const factors *f, __m256i y) {
 	y = _mm256_srli_epi16(y, 1);
 	return _mm256_add_epi16(_mm256_sub_epi16(y, _mm256_set1_epi16(128 * 128 - 63)), _mm256_mulhrs_epi16(y, f->y));

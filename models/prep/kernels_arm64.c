@@ -24,7 +24,7 @@ static inline shares shares_of(const eyas_prep_job *j, uint8x8_t u, uint8x8_t v)
 		vqrdmulhq_n_s16(us, j->ub), vshrq_n_s16(us, 1)};
 }
 
-// The share of luma in 8 pixels, with the half that rounds, less OpenCV's bit.
+// The share of luma in 8 pixels, with the half that rounds, one unit short (colour.go).
 static inline int16x8_t luma_share(const eyas_prep_job *j, uint8x8_t y) {
 	const int16x8_t l = vreinterpretq_s16_u16(vshll_n_u8(y, 7));
 	return vaddq_s16(vsubq_s16(l, vdupq_n_s16(128 * 128 - 63)), vqrdmulhq_n_s16(l, j->y));

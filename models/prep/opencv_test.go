@@ -34,7 +34,7 @@ func TestResizeEqualsOpenCV(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := fill(t, Recipe{Resize: Stretch, NHWC: true, Type: tensor.Uint8}, c.newW, c.newH, fr)
+		got, _ := filled(t, Recipe{Resize: Stretch, NHWC: true, Type: tensor.Uint8}, c.newW, c.newH, fr)
 		if crc := crc32.ChecksumIEEE(got.Data); crc != c.crc {
 			t.Errorf("%dx%d to %dx%d: checksum %08x, OpenCV's is %08x", c.srcW, c.srcH, c.newW, c.newH, crc, c.crc)
 		}

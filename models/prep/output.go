@@ -59,11 +59,18 @@ func (o *writer[E]) padRect(x0, y0, x1, y1 int, level uint8) {
 		return
 	}
 	for c := range o.channels {
-		s := o.data[c*o.w*o.h+from:][:n]
-		v := o.table[c][level]
-		for i := range s {
-			s[i] = v
-		}
+		fill(o.data[c*o.w*o.h+from:][:n], o.table[c][level])
+	}
+}
+
+// fill sets all of s to v, most of it by copying what it has set, which moves more than a value at a time.
+func fill[E element](s []E, v E) {
+	const first = 1024
+	for i := range s[:min(first, len(s))] {
+		s[i] = v
+	}
+	for i := first; i < len(s); i += first {
+		copy(s[i:], s[:first])
 	}
 }
 

@@ -15,12 +15,12 @@ func TestToRGBEqualsFill(t *testing.T) {
 			const w, h = 601, 11
 			fr := picture(t, format, w, h, 9, false, 3)
 			fr.Colour = colour
-			filled, _ := fill(t, Recipe{NHWC: true, Type: tensor.Uint8}, w, h, fr)
+			direct, _ := filled(t, Recipe{NHWC: true, Type: tensor.Uint8}, w, h, fr)
 			rgb := bytes.Repeat([]byte{99}, 3*w*h+1)
 			if err := ToRGB(rgb, fr); err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(rgb[:3*w*h], filled.Data) || rgb[3*w*h] != 99 {
+			if !bytes.Equal(rgb[:3*w*h], direct.Data) || rgb[3*w*h] != 99 {
 				t.Errorf("%s %v: RGB differs from what Fill writes", format, colour)
 			}
 			rgba := make([]byte, 4*w*h)
