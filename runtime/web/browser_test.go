@@ -1,14 +1,8 @@
 package web
 
 import (
-	"bytes"
-	"context"
 	"image"
 	"image/color"
-	"image/png"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,74 +11,15 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/eyas-edge/eyas/camera"
-	"github.com/eyas-edge/eyas/internal/testenv"
+	"github.com/eyas-edge/eyas/internal/browsertest"
 	eyas "github.com/eyas-edge/eyas/runtime"
 	"github.com/eyas-edge/eyas/runtime/annotate"
 )
 
-// browser returns a context of a headless Chromium with one tab of the given size, which ends with the test.
-func browser(t *testing.T, w, h int) context.Context {
-	t.Helper()
-	var path string
-	for _, name := range []string{"chromium-headless-shell", "chromium", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil && path == "" {
-			path = found
-		}
-	}
-	testenv.Require(t, path != "", "Chromium is not installed: apt install chromium-headless-shell")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(w, h),
-		chromedp.UserDataDir(t.TempDir()))
-	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox)
-	}
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, time.Minute) // a browser that hangs
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start %s: %v", path, err)
-	}
-	return ctx
-}
-
-// screenshot returns what the tab shows. With EYAS_SCREENSHOTS it is kept in that folder. While the tab goes from one page to
-// another a screenshot may fail, or never come: it is tried again.
-func screenshot(t *testing.T, tab context.Context, name string) image.Image {
-	t.Helper()
-	var data []byte
-	for err := error(context.DeadlineExceeded); err != nil; {
-		if tab.Err() != nil {
-			t.Fatalf("screenshot %s: %v", name, err)
-		}
-		try, cancel := context.WithTimeout(tab, 2*time.Second)
-		data, err = chromedp.Run(try, chromedp.CaptureScreenshot())
-		cancel()
-	}
-	if dir := os.Getenv("EYAS_SCREENSHOTS"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o600); err != nil {
-			t.Error(err)
-		}
-	}
-	img, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return img
-}
-
-// like says whether a pixel has about this colour: JPEG mixes it with what is around.
-func like(got color.Color, want color.RGBA) bool {
-	r, g, b, _ := got.RGBA()
-	near := func(v uint32, w uint8) bool { d := int(v>>8) - int(w); return d > -72 && d < 72 }
-	return near(r, want.R) && near(g, want.G) && near(b, want.B)
-}
-
 // A person sees the camera's moving picture with the box where the detection is.
 func TestViewInABrowser(t *testing.T) {
 	const w, h = 640, 360
-	tab := browser(t, w, h)
+	tab := browsertest.Tab(t, w, h)
 	s := listenTest(t, Options{})
 	const name = "yard & gate/2"
 	rt := &fakeRuntime{}
@@ -97,25 +32,25 @@ func TestViewInABrowser(t *testing.T) {
 	if err := chromedp.Do(tab, chromedp.EmulateViewport(w, h), chromedp.Navigate("http://"+s.Addr())); err != nil {
 		t.Fatal(err)
 	}
-	screenshot(t, tab, "page")
-	evaluate[struct{}](t, tab, `document.querySelector("td a").click(), {}`)
+	browsertest.Screenshot(t, tab, "page")
+	browsertest.Evaluate[struct{}](t, tab, `document.querySelector("td a").click(), {}`)
 	var first image.Image
 	for { // until the stream has come so far, or the browser's minute is over
-		first = screenshot(t, tab, "view-1")
-		if like(first.At(280, 299), annotate.Colour(3)) {
+		first = browsertest.Screenshot(t, tab, "view-1")
+		if browsertest.Like(first.At(280, 299), annotate.Colour(3)) {
 			break
 		}
 	}
 	for _, at := range []image.Point{{200, 200}, {438, 250}, {280, 299}} {
-		if !like(first.At(at.X, at.Y), annotate.Colour(3)) {
+		if !browsertest.Like(first.At(at.X, at.Y), annotate.Colour(3)) {
 			t.Errorf("at %v there is %v and no side of the box", at, first.At(at.X, at.Y))
 		}
 	}
-	if inside := first.At(300, 130); !like(inside, color.RGBA{0, 255, 0, 255}) { // the fourth bar
+	if inside := first.At(300, 130); !browsertest.Like(inside, color.RGBA{0, 255, 0, 255}) { // the fourth bar
 		t.Errorf("inside the box there is %v, want the green bar", inside)
 	}
 	for { // the number of the frame, in binary, and the square have moved on
-		second := screenshot(t, tab, "view-2")
+		second := browsertest.Screenshot(t, tab, "view-2")
 		if strip(first) != strip(second) {
 			break
 		}
@@ -123,7 +58,7 @@ func TestViewInABrowser(t *testing.T) {
 	lost := openCamera(name)
 	lost.State, lost.Error = "lost", "10.0.0.7 does not answer: check that it is on"
 	rt.set(lost)
-	for !like(screenshot(t, tab, "view-lost").At(638, 200), annotate.Colour(troubleColour)) {
+	for !browsertest.Like(browsertest.Screenshot(t, tab, "view-lost").At(638, 200), annotate.Colour(troubleColour)) {
 	}
 }
 
@@ -137,19 +72,9 @@ func strip(img image.Image) string {
 	return b.String()
 }
 
-// evaluate returns what an expression is in the tab.
-func evaluate[T any](t *testing.T, tab context.Context, expression string) T {
-	t.Helper()
-	v, err := chromedp.Run(tab, chromedp.Evaluate[T](expression))
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
-	return v
-}
-
 // The page lists one camera as well as fifty, in its own colours under its own policy, and follows what happens.
 func TestPageInABrowser(t *testing.T) {
-	tab := browser(t, 1100, 800)
+	tab := browsertest.Tab(t, 1100, 800)
 	s := listenTest(t, Options{})
 	rt := &fakeRuntime{}
 	if err := chromedp.Do(tab, chromedp.EmulateViewport(1100, 800), chromedp.Navigate("http://"+s.Addr())); err != nil {
@@ -157,7 +82,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	until := func(expression string) { // or the tab's minute is over
 		t.Helper()
-		for !evaluate[bool](t, tab, expression) {
+		for !browsertest.Evaluate[bool](t, tab, expression) {
 		}
 	}
 	until(`document.querySelector("main").textContent.includes("being loaded")`)
@@ -174,16 +99,16 @@ func TestPageInABrowser(t *testing.T) {
 	rt.set(cameras...)
 	s.Ready(rt)
 	until(`document.querySelectorAll("tbody tr").length == 50`) // without loading it anew
-	list := screenshot(t, tab, "page-50")
-	if got := list.At(5, 5); !like(got, color.RGBA{0xf6, 0xf7, 0xf8, 255}) {
+	list := browsertest.Screenshot(t, tab, "page-50")
+	if got := list.At(5, 5); !browsertest.Like(got, color.RGBA{0xf6, 0xf7, 0xf8, 255}) {
 		t.Errorf("the background is %v: the page has no style", got)
 	}
 	rt.set(cameras[:1]...)
 	until(`document.querySelectorAll("tbody tr").length == 1`)
-	screenshot(t, tab, "page-1")
+	browsertest.Screenshot(t, tab, "page-1")
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	until(`!document.getElementById("gone").hidden`)
-	screenshot(t, tab, "page-gone")
+	browsertest.Screenshot(t, tab, "page-gone")
 }

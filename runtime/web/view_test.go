@@ -13,6 +13,7 @@ import (
 
 	"github.com/eyas-edge/eyas/camera"
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/browsertest"
 	eyas "github.com/eyas-edge/eyas/runtime"
 	"github.com/eyas-edge/eyas/runtime/annotate"
 )
@@ -149,7 +150,7 @@ func TestBoxesOfAllModels(t *testing.T) {
 		boxes := func() string {
 			img, out := v.picture(t), ""
 			for i, d := range []eyas.Detection{a, b} {
-				if like(img.At(int(d.Box[0]), 60), annotate.Colour(d.ClassID)) {
+				if browsertest.Like(img.At(int(d.Box[0]), 60), annotate.Colour(d.ClassID)) {
 					out += string(rune('a' + i))
 				}
 			}
@@ -219,11 +220,11 @@ func TestLostCameraIsNotPassedOffAsLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, v, rt := watched(t)
 		red := annotate.Colour(troubleColour)
-		if !like(v.picture(t).At(300, 1), red) {
+		if !browsertest.Like(v.picture(t).At(300, 1), red) {
 			t.Error("before the first picture nothing says that there is none")
 		}
 		s.Add(result("a", 0, plain(t, 256, 128, 128)))
-		if img := v.picture(t); like(img.At(200, 1), red) || level(img, 100, 60) < 120 {
+		if img := v.picture(t); browsertest.Like(img.At(200, 1), red) || level(img, 100, 60) < 120 {
 			t.Error("the picture does not come")
 		}
 		time.Sleep(time.Second)
@@ -231,7 +232,7 @@ func TestLostCameraIsNotPassedOffAsLive(t *testing.T) {
 		lost.State, lost.Error = "lost", "no answer"
 		rt.set(lost)
 		time.Sleep(2 * time.Second)
-		if img := v.picture(t); !like(img.At(200, 1), red) || level(img, 200, 100) < 120 {
+		if img := v.picture(t); !browsertest.Like(img.At(200, 1), red) || level(img, 200, 100) < 120 {
 			t.Error("the last picture does not say that the camera is lost")
 		}
 		first := v.latest()
@@ -242,7 +243,7 @@ func TestLostCameraIsNotPassedOffAsLive(t *testing.T) {
 		}
 		rt.set(openCamera("door"))
 		s.Add(result("a", 1, plain(t, 256, 128, 200)))
-		if img := v.picture(t); like(img.At(200, 1), red) || level(img, 200, 100) < 190 {
+		if img := v.picture(t); browsertest.Like(img.At(200, 1), red) || level(img, 200, 100) < 190 {
 			t.Error("the camera is back, and the view does not show it")
 		}
 	})
@@ -309,7 +310,7 @@ func TestCanvas(t *testing.T) {
 				if c.wantH < 400 || note.trouble {
 					continue
 				}
-				if at := image.Pt(c.wantW/2-2, c.wantH/4); !like(img.At(at.X, at.Y), annotate.Colour(3)) {
+				if at := image.Pt(c.wantW/2-2, c.wantH/4); !browsertest.Like(img.At(at.X, at.Y), annotate.Colour(3)) {
 					t.Errorf("at %v there is %v and not the box", at, img.At(at.X, at.Y))
 				}
 			}
