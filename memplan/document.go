@@ -60,6 +60,7 @@ type SolvedArena struct {
 	Buffers []PlacedBuffer `json:"buffers,omitempty"` // in the order of Offsets
 	Spill   int64          `json:"spill"`             // what the model needs beside it
 	Tensors int64          `json:"tensors,omitempty"` // of the model itself, where models share their tensors' block
+	Lanes   int            `json:"lanes,omitempty"`   // that have such an arena and tensors each; 0 stands for one
 }
 
 // PlacedBuffer is one buffer of an arena, so that a reader of the plan can check its offset.
@@ -133,14 +134,16 @@ func (d *Document) place(rungs []Rung, force Placement) (Plan, error) {
 // ownArena returns what a model's highest arena takes, with its spill block, and its part of tensors that models share.
 func ownArena(model string, rungs []Rung) int64 {
 	var height, spill, tensors int64
+	lanes := 1
 	for _, r := range rungs {
 		for _, a := range r.Arenas {
 			if a.Model == model {
 				height, spill, tensors = max(height, a.Height), max(spill, a.Spill), max(tensors, a.Tensors)
+				lanes = max(lanes, a.Lanes)
 			}
 		}
 	}
-	return height + spill + tensors
+	return int64(lanes) * (height + spill + tensors)
 }
 
 func (r *Rung) describe() BatchPlan {

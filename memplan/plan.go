@@ -97,6 +97,16 @@ func (p *Plan) In(kind Kind) Placement {
 	return ""
 }
 
+// Where returns where the region of a kind and an owner lies, "" if there is none.
+func (p *Plan) Where(kind Kind, owner string) Placement {
+	for _, r := range p.Regions {
+		if r.Kind == kind && r.Owner == owner {
+			return r.Placement
+		}
+	}
+	return ""
+}
+
 // String writes one line per region and the total.
 func (p *Plan) String() string {
 	var b strings.Builder

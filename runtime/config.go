@@ -42,11 +42,14 @@ type Config struct {
 	// ORT is the ONNX Runtime library: a file or the folder it lies in. It defaults to a search that
 	// `eyas doctor` shows.
 	ORT string `yaml:"ort,omitempty"`
-	// Lanes is the number of models' runs at the same time. It defaults to 1.
+	// Lanes is the number of models' runs at the same time, 1 to 64. With an SLO it defaults to what serves most within
+	// that, as measured; else to 1.
 	Lanes int `yaml:"lanes,omitempty"`
-	// Threads of a lane. It defaults to the CPUs that this process may use.
+	// Threads of a lane. With an SLO they default to what serves most within that; else to the CPUs that this process may
+	// use, divided by the lanes.
 	Threads int `yaml:"threads,omitempty"`
-	// Batch is the ladder of batch sizes. It defaults to 1.
+	// Batch is the ladder of batch sizes. With an SLO it defaults to those that keep it and are worth their memory, else
+	// to 1.
 	Batch []int `yaml:"batch,omitempty,flow"`
 
 	// Budget limits the planned memory, in bytes or per cent. It defaults to what the machine has.
@@ -159,8 +162,10 @@ func (c *Config) Validate() error {
 		return bad("placement %q is not known: use auto, dedicated or shared", c.Placement)
 	case c.Precision != "" && !slices.Contains([]string{"auto", "fp32", "fp16", "int8"}, c.Precision):
 		return bad("precision %q is not known: use auto, fp32, fp16 or int8", c.Precision)
-	case c.Threads < 0 || c.Threads > 1024:
-		return bad("threads %d is out of range: use 1 to 1024, or leave it out for the CPUs allowed", c.Threads)
+	case c.Threads < 0 || c.Threads > maxThreads:
+		return bad("threads %d is out of range: use 1 to %d, or leave it out for the CPUs allowed", c.Threads, maxThreads)
+	case c.Lanes > maxLanes:
+		return bad("lanes %d is out of range: use 1 to %d, or leave it out", c.Lanes, maxLanes)
 	case c.SLO < 0 && c.SLO != NoSLO:
 		return bad("slo %v is negative: use a time such as 50ms, or none", c.SLO)
 	}
@@ -234,9 +239,7 @@ func (m ModelConfig) validate(key string) error {
 // silently left out.
 func (c *Config) notYet() error {
 	set := map[string]bool{
-		"lanes above 1":            c.Lanes > 1,
 		"precision " + c.Precision: c.Precision != "" && c.Precision != "auto",
-		"slo":                      c.SLO > 0,
 	}
 	for key, m := range c.Models {
 		set["models."+key+".priority"] = m.Priority != 0

@@ -21,23 +21,25 @@ const measuredNow = "measured at this start"
 
 // planFor lays out the memory of all models, from what their recorded runs need, for batches up to n.
 func (rt *Runtime) planFor(n int) memplan.Plan {
-	p := rt.layOut(rt.lane.Need(n), (*Model).weightBytes)
+	p := rt.layOut(rt.need(n), (*Model).weightBytes)
 	p.Regions = append(append(p.Regions, rt.rings...), rt.others...)
 	return p
 }
 
-// layOut lists the regions of all models, whose weights take what bytes says, and of a lane.
+// layOut lists the regions of all models, whose weights take what bytes says, and of the lanes, each of which has a need.
 func (rt *Runtime) layOut(need lane.Need, bytes func(*Model) int64) memplan.Plan {
 	var p memplan.Plan
 	for _, m := range rt.models {
 		p.Add(memplan.Weights, m.key, bytes(m))
 		p.Add(memplan.Headroom, m.key, rt.cfg.headroom(bytes(m)))
 	}
-	if need.Slots > 0 {
-		p.Add(memplan.Arena, "", need.Slots)
-		p.Add(memplan.Spill, "", need.Spill)
+	for i := range rt.setting.Lanes {
+		if need.Slots > 0 {
+			p.Add(memplan.Arena, rt.laneName(i), need.Slots)
+			p.Add(memplan.Spill, rt.laneName(i), need.Spill)
+		}
+		p.Add(memplan.Tensors, rt.laneName(i), need.Inputs+need.Outputs)
 	}
-	p.Add(memplan.Tensors, "", need.Inputs+need.Outputs)
 	return p
 }
 
@@ -94,6 +96,15 @@ func (rt *Runtime) capacity() memplan.Capacity {
 // place decides where each region lies. The error wraps ErrBudget if the plan does not fit, or a model its
 // quota.
 func (rt *Runtime) place() error {
+	p, err := rt.fit()
+	if err == nil {
+		rt.laid = p
+	}
+	return as(ErrBudget, err)
+}
+
+// fit returns the plan as it is to be, and says whether it fits, and the models their quotas.
+func (rt *Runtime) fit() (*memplan.Plan, error) {
 	p := rt.planFor(math.MaxInt)
 	err := p.Place(rt.capacity(), rt.force())
 	for _, m := range rt.models {
@@ -101,11 +112,7 @@ func (rt *Runtime) place() error {
 			err = p.CheckQuota(m.key, m.laneBytes(), int64(m.cfg.Quota))
 		}
 	}
-	if err != nil {
-		return as(ErrBudget, err)
-	}
-	rt.laid = &p
-	return nil
+	return &p, err
 }
 
 // checkLocks says where dedicated memory could not be locked although the limit has room for it: other parts of the
@@ -122,9 +129,11 @@ func (rt *Runtime) checkLocks() error {
 		rt.warn("", "", err.Error())
 		return nil
 	}
-	if a := rt.lane.Arena(); a != nil && rt.laid.In(memplan.Arena) == memplan.Dedicated {
-		if err := unlocked("the arena", a.Locked()); err != nil {
-			return err
+	for i, l := range rt.lanes {
+		if a := l.Arena(); a != nil && rt.laid.Where(memplan.Arena, rt.laneName(i)) == memplan.Dedicated {
+			if err := unlocked("the arena", a.Locked()); err != nil {
+				return err
+			}
 		}
 	}
 	for _, r := range rt.laid.Regions {
@@ -146,10 +155,10 @@ func (rt *Runtime) force() memplan.Placement {
 	return memplan.Placement(rt.cfg.Placement)
 }
 
-// laneBytes returns what the model needs of the lane's memory, which it shares with the others.
+// laneBytes returns what the model needs of the lanes' memory, which it shares with the others.
 func (m *Model) laneBytes() int64 {
 	n := m.program.Need(math.MaxInt)
-	return n.Slots + n.Spill + n.Inputs + n.Outputs
+	return int64(m.rt.setting.Lanes) * (n.Slots + n.Spill + n.Inputs + n.Outputs)
 }
 
 // limit charges what a model takes beside the plan to its headroom, and to what its quota leaves.
@@ -157,7 +166,9 @@ func (m *Model) limit() {
 	if m.program.Session().Own() {
 		left := int64(m.cfg.Quota) - m.weightBytes() - m.laneBytes()
 		m.quota = ort.NewQuota(max(m.rt.headroom(m), left))
-		m.program.Limit(m.quota)
+		for _, p := range m.programs {
+			p.Limit(m.quota)
+		}
 	}
 }
 
@@ -210,7 +221,7 @@ func (rt *Runtime) Memory() memplan.Usage {
 	now := readCosts(u.Frames) // before what is measured here adds to it
 	rt.measureRegions(&u)
 	for _, m := range rt.models {
-		c := m.program.Counts().Minus(m.before)
+		c := m.counts().Minus(m.before)
 		u.Arena.Count += c.Arena
 		u.Arena.Bytes += c.ArenaBytes
 		u.Spill.Count += c.Spill
@@ -218,9 +229,9 @@ func (rt *Runtime) Memory() memplan.Usage {
 		u.Heap.Count += c.Heap
 		u.Heap.Bytes += c.HeapBytes
 		u.Mismatches += c.Mismatches
-		u.Recordings += m.program.Recordings()
+		u.Recordings += m.recordings()
 	}
-	if p, s, ok := rt.lane.Decisive(); ok {
+	if p, s, ok := rt.lanes[0].Decisive(); ok {
 		u.Fragmentation = s.Fragmentation()
 		if fit, err := memplan.BestFit(p); err == nil {
 			u.BestFit = fit.Fragmentation()
@@ -240,18 +251,24 @@ func (rt *Runtime) measureRegions(u *memplan.Usage) {
 	measured := map[memplan.Kind]int64{
 		memplan.Weights:  rt.weightsPresent(),
 		memplan.Headroom: 0,
-		memplan.Tensors:  present(rt.lane.Tensors()...),
+		memplan.Tensors:  rt.tensorsPresent(),
 		memplan.Frames:   rt.ringBytes(false),
 		memplan.Engine:   rt.engineBytes(),
 		memplan.Go:       goBytes(),
 	}
-	if a := rt.lane.Arena(); a != nil {
-		all := present(a.Bytes())
-		measured[memplan.Arena] = min(all, a.Slots())
-		measured[memplan.Spill] = min(all-measured[memplan.Arena], a.Spill())
-		if all < 0 {
-			measured[memplan.Spill] = unknown
+	for _, l := range rt.lanes {
+		a := l.Arena()
+		if a == nil {
+			continue
 		}
+		all := present(a.Bytes())
+		if all < 0 {
+			measured[memplan.Arena], measured[memplan.Spill] = unknown, unknown
+			break
+		}
+		slots := min(all, a.Slots())
+		measured[memplan.Arena] += slots
+		measured[memplan.Spill] += min(all-slots, a.Spill())
 	}
 	for _, m := range rt.models {
 		if m.quota != nil {
@@ -290,11 +307,22 @@ func (rt *Runtime) weightsPresent() int64 {
 // engineBytes returns what the inference library holds: all of the process's memory but what is ours and Go's.
 func (rt *Runtime) engineBytes() int64 {
 	p := machine.ReadProcess("/")
-	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.ringBytes(true) - max(rt.weightsPresent(), 0) - max(present(rt.lane.Tensors()...), 0)
-	if a := rt.lane.Arena(); a != nil {
-		n -= max(present(a.Bytes()), 0)
+	n := int64(p.RSSAnon+p.RSSShmem) - goBytes() - rt.ringBytes(true) - max(rt.weightsPresent(), 0) - max(rt.tensorsPresent(), 0)
+	for _, l := range rt.lanes {
+		if a := l.Arena(); a != nil {
+			n -= max(present(a.Bytes()), 0)
+		}
 	}
 	return max(n, 0)
+}
+
+// tensorsPresent returns the bytes of all lanes' tensors that are in memory.
+func (rt *Runtime) tensorsPresent() int64 {
+	var all [][]byte
+	for _, l := range rt.lanes {
+		all = append(all, l.Tensors()...)
+	}
+	return present(all...)
 }
 
 // goBytes returns the memory that the Go runtime has from the system.

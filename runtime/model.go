@@ -37,12 +37,19 @@ type Model struct {
 	fixed   map[string]int // dimensions of its inputs that are the same in every run
 	weights *ort.Weights   // nil where the library has them
 	built   bool           // at this start, and not found in the cache
-	program *lane.Program  // nil before it is loaded
+	plain   bool           // the library loads it as it is
 	quota   *ort.Quota     // nil without the arena
 	before  ort.Counts     // of warm-up
 	saved   *savedModel    // what an earlier run has found out; nil for nothing
 	kept    int64          // recordings that the cache has
-	options decode.Options
+	asked   []int          // batch sizes to choose from; what runs is for the programs to say
+	ladder  []int          // of asked, those that the lanes were built for
+
+	program  *lane.Program       // on the first lane; nil before it is loaded
+	programs []*lane.Program     // on each lane
+	known    map[int]*lane.Saved // what this start has found out before, by the threads of the session
+	probed   bool
+	options  decode.Options
 
 	mu     sync.Mutex
 	scores scoreCheck
@@ -59,7 +66,7 @@ func (m *Model) Options() decode.Options { return m.options }
 
 // read opens the model's file and finds out what it is; nothing is run.
 func (rt *Runtime) read(key string, cfg ModelConfig) (*Model, error) {
-	m := &Model{rt: rt, key: key, cfg: cfg}
+	m := &Model{rt: rt, key: key, cfg: cfg, known: map[int]*lane.Saved{}}
 	var err error
 	if m.info, err = Inspect(cfg); err != nil {
 		return nil, err
@@ -145,8 +152,22 @@ func (m *Model) classID(name string) (int, error) {
 	return 0, as(ErrConfig, fmt.Errorf("model %s has no class %q: it knows %s", m.key, name, known))
 }
 
-// load opens the session and puts the model on the lane.
-func (m *Model) load(ctx context.Context, o ort.Options) error {
+// identify settles what names the model in the cache, and the batch sizes that there are to choose from.
+func (m *Model) identify() {
+	m.asked = m.rt.cfg.Batch
+	if m.rt.free() && !m.info.MixesBatch && m.info.Input.Batch <= 0 {
+		m.asked = autoLadder
+	}
+	m.ladder = m.asked
+	if m.rt.ep == ort.EPCPU {
+		m.hash, _ = cache.HashModel(m.info.ONNX) // who opens the model meets the same error, and says it
+	}
+}
+
+// load opens the session and puts the model on the first lane.
+func (m *Model) load(ctx context.Context, first *lane.Lane) error {
+	o := m.rt.options
+	o.Threads = m.rt.setting.pool()
 	session, err := m.open(ctx, o)
 	switch {
 	case ctx.Err() != nil:
@@ -159,16 +180,49 @@ func (m *Model) load(ctx context.Context, o ort.Options) error {
 	case err != nil:
 		return as(ErrModel, err)
 	}
-	m.program, err = m.rt.lane.Add(m.info, session, m.rt.cfg.Batch, m.recall())
+	saved := m.known[o.Threads]
+	if saved == nil {
+		saved = m.recall()
+	}
+	m.program, err = first.Add(m.info, session, m.ladder, saved)
+	m.programs = []*lane.Program{m.program}
 	return as(ErrModel, err)
+}
+
+// remember keeps what is known of the model's runs for other lanes. Where the library optimises the model each time it
+// is loaded that would be of no use.
+func (m *Model) remember() {
+	if m.program == nil || m.weights == nil || m.rt.cfg.CheckArena {
+		return
+	}
+	if saved, err := m.program.Saved(context.Background()); err == nil {
+		m.known[m.rt.setting.pool()] = saved
+	}
+}
+
+// counts says where the memory of the model's runs came from, on all lanes.
+func (m *Model) counts() (sum ort.Counts) {
+	for _, p := range m.programs {
+		sum = sum.Plus(p.Counts())
+	}
+	return sum
+}
+
+// recordings returns how many runs were recorded on all lanes.
+func (m *Model) recordings() (sum int64) {
+	for _, p := range m.programs {
+		sum += p.Recordings()
+	}
+	return sum
 }
 
 // probe finds out whether a model that declares height and width dynamic really is: some exports
 // run at one size only. Such a model is fed that size.
 func (m *Model) probe() {
-	if !m.info.DynamicSize {
+	if !m.info.DynamicSize || m.probed {
 		return
 	}
+	m.probed = true
 	h, w := m.info.H, m.info.W
 	other := w - m.info.Stride
 	if other < m.info.Stride {
@@ -190,7 +244,7 @@ func (m *Model) Detect(ctx context.Context, f *camera.Frame) (*Result, error) {
 		return nil, err
 	}
 	defer m.rt.users.Done()
-	s, err := m.program.Take(ctx)
+	s, err := m.take(ctx)
 	if err != nil {
 		return nil, err
 	}

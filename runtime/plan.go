@@ -47,7 +47,11 @@ func Plan(ctx context.Context, cfg Config, o PlanOptions) (*memplan.Document, er
 // planRecorded plans from what the models' runs were recorded to need, now or by an earlier start.
 func (rt *Runtime) planRecorded(ctx context.Context, slo time.Duration, cameras []CameraPlan) (*memplan.Document, error) {
 	rt.planning = true
-	if err := rt.open(ctx); err != nil {
+	err := rt.open(ctx)
+	if err == nil {
+		err = rt.learn(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	rt.foresee()
@@ -126,7 +130,7 @@ func (f *forecast) document() (*memplan.Document, error) {
 	rest := int64(math.MaxInt64)
 	for i := len(rungs) - 1; i >= 0; i-- {
 		rungs[i] = f.rung(batches[i], rest)
-		rest = rungs[i].Plan.Of(memplan.Spill)
+		rest = rungs[i].Plan.Of(memplan.Spill) / int64(f.rt.setting.Lanes)
 	}
 	var list []memplan.ModelPlan
 	for _, m := range f.rt.models {
@@ -136,7 +140,7 @@ func (f *forecast) document() (*memplan.Document, error) {
 	return doc, as(ErrBudget, err)
 }
 
-// rung plans for one batch size. Its spill block takes no more than that of larger ones: both end with the
+// rung plans for one batch size. Its spill block takes no more than that of a lane of larger ones: both end with the
 // arena's last page, and what is left of that counts as spill.
 func (f *forecast) rung(n int, mostSpill int64) memplan.Rung {
 	r := memplan.Rung{Batch: n}
@@ -149,6 +153,9 @@ func (f *forecast) rung(n int, mostSpill int64) memplan.Rung {
 		if run.need.Slots > 0 {
 			arena := memplan.NewSolvedArena(m.key, run.problem, run.solution, run.need.Spill)
 			arena.Tensors = run.need.Inputs + run.need.Outputs
+			if lanes := f.rt.setting.Lanes; lanes > 1 {
+				arena.Lanes = lanes
+			}
 			r.Arenas = append(r.Arenas, arena)
 		}
 	}

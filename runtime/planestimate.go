@@ -40,9 +40,7 @@ func CPUKinds() []string {
 // estimateCPU returns the processor of a name, this machine's for "", and what to call it.
 func (rt *Runtime) estimateCPU(name string) (estimate.CPU, string, error) {
 	cpu := estimate.Host()
-	if rt.cfg.Threads > 0 {
-		cpu.Threads = rt.cfg.Threads
-	}
+	cpu.Threads = rt.setting.pool()
 	for _, k := range cpuKinds {
 		if k.name == name || name == "" && k.block == cpu.Block && (k.block > 0 || k.name == goruntime.GOARCH) {
 			cpu.Block = k.block
@@ -65,6 +63,9 @@ func (rt *Runtime) planEstimated(ctx context.Context, slo time.Duration, o PlanO
 		return nil, err
 	}
 	rt.ep = ort.EPCPU
+	for _, m := range rt.models {
+		m.identify()
+	}
 	basis := fmt.Sprintf("%s for %s from the graph, nothing was run", memplan.Estimated, says)
 	if ep := rt.cfg.EP; ep == ort.EPCUDA || ep == ort.EPTensorRT {
 		rt.ep = ep
@@ -94,9 +95,10 @@ func (rt *Runtime) planEstimated(ctx context.Context, slo time.Duration, o PlanO
 // and not refused.
 func (rt *Runtime) precheck(ctx context.Context) error {
 	cpu, _, err := rt.estimateCPU("")
-	if err != nil || !slices.ContainsFunc(rt.models, func(m *Model) bool { return !m.program.Known() }) {
+	if err != nil || rt.prechecked || !slices.ContainsFunc(rt.models, func(m *Model) bool { return !m.program.Known() }) {
 		return err // without a run nothing large is taken before the whole plan is checked
 	}
+	rt.prechecked = true
 	f := rt.recorded(0, nil)
 	for i, m := range rt.models {
 		if m.program.Known() {
@@ -111,14 +113,33 @@ func (rt *Runtime) precheck(ctx context.Context) error {
 			f.models[i] = *runs
 		}
 	}
-	plan := f.rung(slices.Max(append([]int{1}, rt.cfg.Batch...)), math.MaxInt64).Plan
-	plan.Regions = append(plan.Regions, allowances(rt.ep, len(rt.models))...)
-	err = plan.Place(memplan.Capacity{Machine: f.capacity.Machine, Dedicated: memplan.Unlimited}, "")
+	for n := f.largest(); ; n /= 2 {
+		plan := f.rung(n, math.MaxInt64).Plan
+		plan.Regions = append(plan.Regions, allowances(rt.ep, len(rt.models))...)
+		err = plan.Place(memplan.Capacity{Machine: f.capacity.Machine, Dedicated: memplan.Unlimited}, "")
+		if err == nil || !rt.free() || n == 1 {
+			break
+		}
+		rt.lanes[0].Cut(n / 2)
+	}
 	if err != nil || rt.planning { // what exceeds a budget or quota can be recorded, and is printed
 		return as(ErrBudget, err)
 	}
-	_, err = f.document()
+	doc, err := f.document()
+	if doc != nil && doc.LargestBatch > 0 && rt.free() {
+		rt.lanes[0].Cut(doc.LargestBatch)
+		return nil
+	}
 	return err
+}
+
+// largest returns the largest batch size of all models.
+func (f *forecast) largest() int {
+	n := 1
+	for _, m := range f.models {
+		n = max(n, m.ladder[len(m.ladder)-1])
+	}
+	return n
 }
 
 // estimatedCapacity returns the memory that an estimated plan may take. A budget in bytes stands for the machine
@@ -139,9 +160,9 @@ func (m *Model) estimate(ctx context.Context, cpu estimate.CPU) (*modelRuns, err
 	runs := &modelRuns{}
 	graph := m.info.ONNX
 	if m.rt.ep == ort.EPCPU { // whose sessions are made for what is the same in every run
-		graph = graph.WithDims(lane.Fixed(m.info, m.rt.cfg.Batch))
+		graph = graph.WithDims(lane.Fixed(m.info, m.asked))
 	}
-	for _, n := range lane.Batches(m.info, m.rt.cfg.Batch) {
+	for _, n := range lane.Batches(m.info, m.asked) {
 		e, err := estimate.Of(graph, m.info.InputShapes(n, m.info.H, m.info.W), cpu)
 		if err != nil && len(runs.ladder) > 0 {
 			runs.notes = append(runs.notes, fmt.Sprintf("does not take %d pictures at once: batches end at %d", n, runs.ladder[len(runs.ladder)-1]))

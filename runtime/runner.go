@@ -9,19 +9,27 @@ import (
 )
 
 // Runner runs a model at one batch size on whatever bytes its input holds: for measuring, without pictures
-// and boxes. One goroutine uses it. It holds one of the two input buffers until Close: open two and no stream
-// runs.
+// and boxes. One goroutine uses it. It holds one of the lane's two input buffers until Close: open two and no stream
+// runs there.
 type Runner struct {
 	model *Model
 	set   *lane.Set
 }
 
-// Runner returns a runner for a batch size that the model is ready for.
+// Runner returns a runner on the first lane for a batch size that the model is ready for.
 func (m *Model) Runner(ctx context.Context, batch int) (*Runner, error) {
+	return m.RunnerOn(ctx, 0, batch)
+}
+
+// RunnerOn is Runner on a lane, which the Choice has that many of.
+func (m *Model) RunnerOn(ctx context.Context, lane, batch int) (*Runner, error) {
+	if lane < 0 || lane >= m.rt.setting.Lanes {
+		return nil, fmt.Errorf("model %s: there is no lane %d: there are %d", m.key, lane, m.rt.setting.Lanes)
+	}
 	if err := m.rt.use(); err != nil {
 		return nil, err
 	}
-	set, err := m.program.Take(ctx)
+	set, err := m.programs[lane].Take(ctx)
 	if err == nil {
 		if err = set.Blank(batch); err == nil {
 			return &Runner{m, set}, nil

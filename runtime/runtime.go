@@ -8,18 +8,17 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
-	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/memplan"
 	"github.com/eyas-edge/eyas/runtime/cache"
 	"github.com/eyas-edge/eyas/runtime/lane"
@@ -33,18 +32,24 @@ type Runtime struct {
 	library *ort.Library
 	models  []*Model // in the order of their keys
 	byKey   map[string]*Model
-	ep      string     // the provider in effect
-	lane    *lane.Lane // models take turns
+	ep      string       // the provider in effect
+	options ort.Options  // of sessions
+	lanes   []*lane.Lane // models take turns on each
+	setting Setting      // of the lanes that are there
+	choice  Choice
+	longest time.Duration // of a first run in the ladder, 0 for no limit
+	next    atomic.Uint64 // the lane that is asked first
 
-	cache     *cache.Cache
-	cacheTold bool             // one warning about it is enough
-	cold      bool             // a model was optimised at this start
-	planning  bool             // for the document: also of what does not fit
-	others    []memplan.Region // what the library and Go take
-	rings     []memplan.Region // the frames of live sources
-	laid      *memplan.Plan
-	meter     meter
-	tracks    []*track // the sources of the last Stream
+	cache      *cache.Cache
+	cacheTold  bool             // one warning about it is enough
+	cold       bool             // a model was optimised at this start
+	planning   bool             // for the document: also of what does not fit
+	prechecked bool             // the models are known not to be too large by far
+	others     []memplan.Region // what the library and Go take
+	rings      []memplan.Region // the frames of live sources
+	laid       *memplan.Plan
+	meter      meter
+	tracks     []*track // the sources of the last Stream
 
 	mu      sync.Mutex
 	closed  bool
@@ -53,8 +58,9 @@ type Runtime struct {
 	events  sync.Mutex     // one OnEvent call at a time
 }
 
-// Open loads the library and the models, binds their tensors and runs each once: what returns is
-// ready. Errors wrap ErrConfig, ErrNotYet, ErrModel, ErrLibrary or ErrProvider.
+// Open loads the library and the models, decides how they run (see Choice), and runs each batch size of each on every
+// lane until its time is steady: what returns is ready. Errors wrap ErrConfig, ErrNotYet, ErrModel, ErrLibrary,
+// ErrProvider, ErrBudget or ErrSLO.
 func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	start := time.Now()
 	rt, err := newRuntime(cfg)
@@ -62,7 +68,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, err
 	}
 	if err = rt.open(ctx); err == nil {
-		err = rt.settle(ctx)
+		err = rt.prepare(ctx)
 	}
 	if err == nil {
 		err = ctx.Err() // which may have reached the lane after its last run: it is of no use then
@@ -71,7 +77,13 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		rt.Close()
 		return nil, err
 	}
-	rt.event(Event{Kind: "ready", Took: time.Since(start)})
+	for _, m := range rt.models {
+		m.before = m.counts()
+	}
+	if rt.choice.Why != "" {
+		rt.log.Info(rt.choice.Why)
+	}
+	rt.event(Event{Kind: "ready", Took: time.Since(start), Text: rt.choice.Why})
 	return rt, nil
 }
 
@@ -84,13 +96,14 @@ func newRuntime(cfg Config) (*Runtime, error) {
 		return nil, as(ErrConfig, errors.New("no model: name one"))
 	}
 	rt := &Runtime{cfg: cfg, log: cfg.Logger, byKey: map[string]*Model{}}
+	rt.setting = settingsFor(machine.CPUs(), cfg.Lanes, cfg.Threads, false)[0]
 	if rt.log == nil {
 		rt.log = slog.New(slog.DiscardHandler)
 	}
 	return rt, nil
 }
 
-// open reads and loads everything, and finds out what runs take.
+// open reads the models and loads the library.
 func (rt *Runtime) open(ctx context.Context) error {
 	// The library takes a while to load: meanwhile the models are read.
 	loaded := make(chan error, 1)
@@ -103,7 +116,7 @@ func (rt *Runtime) open(ctx context.Context) error {
 		return err
 	}
 	options := ort.Options{
-		EP: rt.cfg.EP, Device: rt.cfg.Device, Threads: rt.cfg.Threads,
+		EP: rt.cfg.EP, Device: rt.cfg.Device,
 		// An idle pool that spins slows the model whose turn it is by half.
 		ForceSpinningStop: len(rt.models) > 1,
 		OwnAllocator:      true,
@@ -115,65 +128,19 @@ func (rt *Runtime) open(ctx context.Context) error {
 	if options.OwnAllocator = rt.ep == ort.EPCPU; options.OwnAllocator {
 		options.EP = ort.EPCPU // auto has said already why it is not the GPU
 	}
+	rt.options = options
 	rt.openCache()
 	rt.expectRings()
-	return rt.learn(ctx, options)
-}
-
-// learn loads the models and finds out what each run of them takes.
-func (rt *Runtime) learn(ctx context.Context, o ort.Options) error {
-	rt.lane = lane.New(lane.Options{Check: rt.cfg.CheckArena, Warn: rt.warnOf})
 	for _, m := range rt.models {
-		if err := m.load(ctx, o); err != nil {
-			return err
-		}
+		m.identify()
 	}
-	if err := rt.precheck(ctx); err != nil {
-		return err
-	}
-	if err := rt.lane.Record(ctx); err != nil {
-		return cmp.Or(ctx.Err(), asRun(err))
-	}
-	for _, m := range rt.models {
-		m.probe()
-		m.info.ONNX.DropWeights() // the session has its own
-	}
-	debug.FreeOSMemory() // the files that were read, at once: the plan is made of what stays
-	return nil
-}
-
-// settle plans the memory, checks that it is there, takes it, and runs everything once.
-func (rt *Runtime) settle(ctx context.Context) error {
-	rt.foresee()
-	if err := rt.place(); err != nil {
-		return err
-	}
-	for _, m := range rt.models {
-		m.limit()
-	}
-	planned := rt.lane.Need(math.MaxInt)
-	if err := rt.lane.Place(ctx, rt.laid.In(memplan.Arena) == memplan.Shared); err != nil {
-		return cmp.Or(ctx.Err(), asRun(err))
-	}
-	if planned != rt.lane.Need(math.MaxInt) { // a saved plan did not hold
-		if err := rt.place(); err != nil {
-			return err
-		}
-	}
-	if err := rt.checkLocks(); err != nil {
-		return err
-	}
-	for _, m := range rt.models {
-		m.before = m.program.Counts()
-	}
-	rt.save()
-	return nil
+	return ctx.Err()
 }
 
 // warnOf passes on what a lane has to say of a model.
 func (rt *Runtime) warnOf(p *lane.Program, text string) {
 	for _, m := range rt.models {
-		if m.program == p {
+		if p.Model() == m.info {
 			rt.warn(m.key, "", text)
 		}
 	}
@@ -218,7 +185,9 @@ func (rt *Runtime) Library() (path, version string) {
 // Abort makes the runs that are under way fail soon, for an end that cannot wait for a slow model.
 // The runtime can only be closed after that.
 func (rt *Runtime) Abort() {
-	rt.lane.Abort()
+	for _, l := range rt.lanes {
+		l.Abort()
+	}
 }
 
 // Close waits for calls under way and frees everything. It may be called twice.
@@ -237,8 +206,8 @@ func (rt *Runtime) Close() error {
 				rt.saveUse()
 			}
 		}
-		if rt.lane != nil {
-			rt.lane.Close()
+		for _, l := range slices.Backward(rt.lanes) {
+			l.Close()
 		}
 		for _, m := range rt.models {
 			m.close()

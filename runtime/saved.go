@@ -1,10 +1,10 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/eyas-edge/eyas/internal/machine"
@@ -41,7 +41,7 @@ func (m *Model) planKey() cache.Key {
 
 // runKey names a set of models with their batch sizes.
 func (rt *Runtime) runKey() cache.Key {
-	facts := []string{"run", cache.Engine(rt.library), rt.threads(), rt.cfg.Placement}
+	facts := []string{"run", cache.Engine(rt.library), rt.setting.String(), rt.cfg.Placement}
 	for _, m := range rt.models {
 		facts = append(facts, string(m.hash[:]), m.size(), fmt.Sprint(m.program.Ladder()))
 	}
@@ -103,7 +103,7 @@ func (rt *Runtime) foresee() {
 func (rt *Runtime) save() {
 	ctx := context.Background()
 	for _, m := range rt.models {
-		n := m.program.Recordings()
+		n := m.recordings()
 		if !m.hashed() || n == m.kept {
 			continue // nothing new
 		}
@@ -140,4 +140,54 @@ func (rt *Runtime) hashed() bool {
 }
 
 // threads returns the threads of a run, on which depends what it allocates.
-func (rt *Runtime) threads() string { return strconv.Itoa(cmp.Or(rt.cfg.Threads, machine.CPUs())) }
+func (rt *Runtime) threads() string { return strconv.Itoa(rt.setting.pool()) }
+
+// savedChoice is what is kept of a choice, with the profiles that it comes from.
+type savedChoice struct {
+	Version int `json:"version"`
+	Choice
+}
+
+// choiceKey names everything that a choice depends on: what is to run, what was set by hand, and how fast the machine
+// may be.
+func (rt *Runtime) choiceKey() cache.Key {
+	slo, _ := rt.limit()
+	facts := []string{
+		"choice", cache.Engine(rt.library), rt.ep, machine.Clocks("/"), strconv.Itoa(machine.CPUs()),
+		fmt.Sprint(slo, rt.cfg.Lanes, rt.cfg.Threads, rt.cfg.Batch, rt.cfg.Budget, rt.cfg.Headroom, rt.cfg.CheckArena), rt.cfg.Placement,
+	}
+	for _, m := range rt.models {
+		facts = append(facts, m.key, string(m.hash[:]), m.size(), fmt.Sprint(m.cfg.Quota))
+	}
+	return cache.NewKey(facts...)
+}
+
+// recallChoice returns the choice of an earlier start, nil if there is none that is whole.
+func (rt *Runtime) recallChoice() *Choice {
+	var s savedChoice
+	if !rt.hashed() || !rt.recall(rt.choiceKey(), &s) || s.Version != savedVersion || !s.whole(rt.models) {
+		return nil
+	}
+	return &s.Choice
+}
+
+// whole says whether a choice that was read is one that could have been made for the models.
+func (c *Choice) whole(list []*Model) bool {
+	ok := c.Lanes >= 1 && c.Lanes <= maxLanes && c.Threads >= 1 && c.Threads <= maxThreads && len(c.Models) == len(list)
+	for i := 0; ok && i < len(list); i++ {
+		m := c.Models[i]
+		ok = m.Model == list[i].key && len(m.Ladder) > 0 && len(m.Ladder) == len(m.Profiles) && slices.IsSorted(m.Ladder) &&
+			m.Ladder[0] >= 1 && m.Ladder[len(m.Ladder)-1] <= maxBatch
+		for k := 0; ok && k < len(m.Profiles); k++ {
+			ok = m.Profiles[k].Batch == m.Ladder[k] && m.Profiles[k].Alone.P50 > 0
+		}
+	}
+	return ok
+}
+
+// saveChoice keeps the choice for the next start, which makes it again where that is not possible.
+func (rt *Runtime) saveChoice() {
+	if rt.hashed() {
+		_ = rt.keep(rt.choiceKey(), savedChoice{savedVersion, rt.choice})
+	}
+}

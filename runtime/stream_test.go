@@ -310,7 +310,7 @@ func TestOpenErrorsHaveTheirKind(t *testing.T) {
 		"no library":    {eyas.Config{Models: good, ORT: "/nowhere"}, eyas.ErrLibrary, "/nowhere"},
 		"no provider":   {eyas.Config{Models: good, ORT: library, EP: "tensorrt"}, eyas.ErrProvider, "tensorrt"},
 		"no device":     {eyas.Config{Models: good, ORT: library, Device: "7"}, eyas.ErrProvider, "CUDA"},
-		"not yet":       {eyas.Config{Models: good, Lanes: 2}, eyas.ErrNotYet, "lanes"},
+		"not yet":       {eyas.Config{Models: good, Precision: "fp16"}, eyas.ErrNotYet, "precision"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("EYAS_HOME", t.TempDir())

@@ -37,7 +37,7 @@ func (rt *Runtime) openCache() {
 
 // open makes the session of a model: on the CPU of its optimised form in memory of ours, elsewhere of its file.
 func (m *Model) open(ctx context.Context, o ort.Options) (*ort.Session, error) {
-	if m.rt.ep != ort.EPCPU {
+	if m.rt.ep != ort.EPCPU || m.plain {
 		return m.rt.library.OpenFile(m.info.Path, o)
 	}
 	session, err := m.openOptimised(ctx, o)
@@ -49,17 +49,20 @@ func (m *Model) open(ctx context.Context, o ort.Options) (*ort.Session, error) {
 	if plain != nil {
 		return nil, plain // says what is wrong with the model
 	}
-	m.hash, m.fixed = cache.Digest{}, nil // what runs of this session take is not what those of the optimised model do
+	m.plain, m.hash, m.fixed = true, cache.Digest{}, nil // what runs of this session take is not what those of the optimised model do
 	m.rt.warn(m.key, "", fmt.Sprintf("its weights lie in ONNX Runtime's memory, not in memory of their own: %v", err))
 	return session, nil
 }
 
 func (m *Model) openOptimised(ctx context.Context, o ort.Options) (*ort.Session, error) {
-	var err error
-	if m.hash, err = cache.HashModel(m.info.ONNX); err != nil {
-		return nil, err
+	if m.weights != nil { // of other lanes, which are gone
+		return m.rt.library.OpenORT(m.key, m.weights.Bytes(), o)
 	}
-	m.fixed = lane.Fixed(m.info, m.rt.cfg.Batch)
+	if !m.hashed() {
+		_, err := cache.HashModel(m.info.ONNX)
+		return nil, cmp.Or(err, errors.New("it has no place in the cache"))
+	}
+	m.fixed = lane.Fixed(m.info, m.asked)
 	key := cache.WeightsKey(m.rt.library, m.hash, cache.Dimensions(m.fixed)...)
 	build := m.optimise(ctx, o)
 	for {
@@ -118,7 +121,7 @@ func (m *Model) try(ctx context.Context, path string, o ort.Options) error {
 	}
 	alone := lane.New(lane.Options{})
 	defer alone.Close() // and the session
-	if _, err := alone.Add(m.info, session, m.rt.cfg.Batch, nil); err != nil {
+	if _, err := alone.Add(m.info, session, lane.Batches(m.info, m.asked)[:1], nil); err != nil {
 		return err
 	}
 	return alone.Record(ctx)

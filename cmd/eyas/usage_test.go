@@ -184,7 +184,7 @@ output: {events: true}
 		"models: {a: {path: x, conf: 3}}\n":          "model a: conf 3 is out of range",
 		"models: {a: {path: x}}\nsources: {s: {}}\n": "source s: url is missing",
 		"sources: {s: {url: x, models: [b]}}\n":      `source s: there is no model "b"`,
-		"lanes: 2\n":                                 "lanes above 1: not yet in this version",
+		"precision: fp16\n":                          "precision fp16: not yet in this version",
 		"a: [\n":                                     ":1:",
 		"":                                           ":1:1: the file is empty",
 	} {

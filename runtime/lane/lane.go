@@ -3,15 +3,18 @@
 //
 // A Lane has two input buffers, so that one is filled while the other runs, one block for outputs and one
 // arena for intermediate tensors. The models on it, each a Program, take turns and share all of these: what
-// a lane takes is the largest need of its models, not the sum.
+// a lane takes is the largest need of its models, not the sum. Several lanes of the same models run at the same
+// time: they share sessions and plans, and no memory.
 package lane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
 	"github.com/eyas-edge/eyas/memplan"
@@ -23,6 +26,9 @@ const Inputs = 2
 
 // Options of a lane.
 type Options struct {
+	// Longest ends a ladder at the first batch size whose first run takes longer, if it is not 0. A model keeps its
+	// smallest size.
+	Longest time.Duration
 	// Check has every run verify the guards behind each buffer of the arena.
 	Check bool
 	// Warn is told what a user should know of a model, in one line each. It may be nil.
@@ -39,6 +45,8 @@ type Lane struct {
 	inputs   [Inputs]*tensor.Tensor
 	outputs  *tensor.Tensor
 	arena    *ort.Arena // nil where the library allocates
+	room     int64      // of the arena, for planned buffers
+	placed   bool       // Place has returned
 
 	aborted atomic.Bool
 	mu      sync.Mutex // guards running
@@ -52,6 +60,21 @@ func New(o Options) *Lane {
 		l.free <- i
 	}
 	return l
+}
+
+// Beside returns one more lane with the models of a lane that has recorded them. It shares their sessions and what is
+// known of their runs; its memory is its own, and is taken by Place. It is to be closed before the other.
+func Beside(first *Lane) (*Lane, error) {
+	l := New(first.options)
+	for _, p := range first.programs {
+		if err := l.join(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.mapBlocks(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
 // Need is the memory of a lane in bytes, each figure the largest of its models'.
@@ -128,9 +151,13 @@ func (l *Lane) mapBlocks() error {
 
 // Place takes the arena that the plans need and runs every model at every batch size once, so that the
 // first frame finds everything in place. A saved plan that does not hold is made anew. shared takes shared memory
-// for the arena instead of private.
+// for the arena instead of private. Where another lane of the same models has found since that more is needed it is
+// called again.
 func (l *Lane) Place(ctx context.Context, shared bool) error {
 	defer l.endWith(ctx)()
+	if err := l.dropArena(); err != nil {
+		return err
+	}
 	if err := l.takeArena(shared); err != nil {
 		return err
 	}
@@ -144,7 +171,8 @@ func (l *Lane) Place(ctx context.Context, shared bool) error {
 			}
 			settled = settled && held
 		}
-		if n := l.Need(math.MaxInt); settled || l.arena == nil || n.Slots <= l.arena.Slots() && n.Spill <= l.arena.Spill() {
+		if settled || l.holds() {
+			l.placed = true
 			return nil
 		}
 		if err := l.dropArena(); err != nil {
@@ -153,6 +181,25 @@ func (l *Lane) Place(ctx context.Context, shared bool) error {
 		if err := l.takeArena(shared); err != nil {
 			return err
 		}
+	}
+}
+
+// Placed says whether the lane has its memory, as much as the plans need by now.
+func (l *Lane) Placed() bool { return l.placed && l.holds() }
+
+// holds says whether the lane's arena, if it has one, is as large as the plans need by now.
+func (l *Lane) holds() bool {
+	n := l.Need(math.MaxInt)
+	return l.arena == nil || n.Slots <= l.arena.Slots() && n.Spill <= l.arena.Spill()
+}
+
+// Programs returns the lane's models in the order in which they were added. The slice must not be changed.
+func (l *Lane) Programs() []*Program { return l.programs }
+
+// Cut takes the batches above n off all ladders, but for the smallest of each. It is to be called before Place.
+func (l *Lane) Cut(n int) {
+	for _, p := range l.programs {
+		p.cut(n)
 	}
 }
 
@@ -171,8 +218,9 @@ func (l *Lane) takeArena(shared bool) (err error) {
 	if l.arena, err = ort.NewArena(n.Slots, n.Spill, shared); err != nil {
 		return err
 	}
+	l.room = l.arena.Slots()
 	for _, p := range l.programs {
-		p.plans.place(l.arena.Slots())
+		p.plans.place(l.room)
 	}
 	return nil
 }
@@ -186,7 +234,7 @@ func (l *Lane) dropArena() error {
 		p.plans.place(0)
 	}
 	err := l.arena.Close()
-	l.arena = nil
+	l.arena, l.room = nil, 0
 	return err
 }
 
@@ -274,7 +322,8 @@ func (l *Lane) setRunning(b *ort.Binding) {
 	l.mu.Unlock()
 }
 
-// Close frees the tensors, the sessions and the arena. All sets must have been given back.
+// Close frees the tensors, the arena and, on the lane that models were added to, their sessions. All sets must have
+// been given back.
 func (l *Lane) Close() error {
 	l.turn.Lock()
 	defer l.turn.Unlock()

@@ -45,8 +45,6 @@ type plan struct {
 	recordings []ort.Recording
 	schedule   *ort.Schedule
 	solution   memplan.Solution
-	// placed is false for a plan that does not fit the lane's arena.
-	placed bool
 	// outgrown says that schedule and solution are for fewer recordings: what all of them need does not
 	// fit the arena. The next start plans for them.
 	outgrown bool
@@ -54,10 +52,13 @@ type plan struct {
 	recalled bool
 }
 
-// plans are the plans of a model.
+// fits says whether the plan fits an arena with so many bytes for slots; nothing fits none.
+func (p *plan) fits(room int64) bool { return p != nil && room > 0 && p.solution.Height <= room }
+
+// plans are the plans of a model, shared by the lanes that run it.
 type plans struct {
 	check bool
-	room  int64 // of the arena; 0 while there is none
+	room  int64 // of the arenas; 0 while there is none
 
 	mu      sync.Mutex
 	byShape map[Shape]*plan
@@ -89,12 +90,12 @@ func (ps *plans) get(s Shape) (p *plan, room bool) {
 	return ps.byShape[s], len(ps.byShape) < maxShapes
 }
 
-// above returns a plan in the arena that holds a larger input in the same batch size, nil if there is none.
-func (ps *plans) above(s Shape) *plan {
+// above returns a plan that fits an arena and holds a larger input in the same batch size, nil if there is none.
+func (ps *plans) above(s Shape, room int64) *plan {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for o, p := range ps.byShape {
-		if o.Batch == s.Batch && o.H >= s.H && o.W >= s.W && p.placed {
+		if o.Batch == s.Batch && o.H >= s.H && o.W >= s.W && p.fits(room) {
 			return p
 		}
 	}
@@ -122,7 +123,6 @@ func (ps *plans) add(ctx context.Context, s Shape, r ort.Recording) error {
 	if ps.room > 0 && next.solution.Height > ps.room && old != nil {
 		next.schedule, next.solution, next.outgrown = old.schedule, old.solution, true
 	}
-	next.placed = ps.room > 0 && next.solution.Height <= ps.room
 	ps.byShape[s] = next
 	return nil
 }
@@ -139,16 +139,11 @@ func (p *plan) solve(ctx context.Context, check bool) (err error) {
 	return ctx.Err()
 }
 
-// place tells the plans how large the arena is.
+// place tells the plans how large an arena is that was made for them, or is to be replaced by a larger one: 0.
 func (ps *plans) place(room int64) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.room = room
-	for s, p := range ps.byShape {
-		placed := *p
-		placed.placed = room > 0 && p.solution.Height <= room
-		ps.byShape[s] = &placed
-	}
 }
 
 // leave notes that a run has left its plan, and says whether it is to be recorded again. After maxRecordings

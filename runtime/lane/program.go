@@ -21,6 +21,7 @@ type Program struct {
 	lane     *Lane
 	model    *models.Model
 	session  *ort.Session
+	guest    bool // the session belongs to another lane's program
 	decoder  *decode.Decoder
 	sets     [Inputs]*Set
 	ladder   []int // batch sizes, ascending
@@ -39,18 +40,23 @@ type Program struct {
 // Add puts a model on the lane. The batch sizes of ladder are those that it is to be ready for; one that
 // fixes its batch has that one only. saved may be nil. The lane owns the session from then on.
 func (l *Lane) Add(m *models.Model, s *ort.Session, ladder []int, saved *Saved) (*Program, error) {
-	p := &Program{lane: l, model: m, session: s, inferred: true, bound: map[*bound]struct{}{}, sizes: map[int]int{}}
+	p := &Program{lane: l, model: m, session: s, plans: newPlans(l.options.Check, saved), ladder: Batches(m, ladder), inferred: true}
+	return p, l.add(p)
+}
+
+// join puts the model of another lane's program on this one.
+func (l *Lane) join(o *Program) error {
+	return l.add(&Program{lane: l, model: o.model, session: o.session, guest: true, plans: o.plans, ladder: slices.Clone(o.ladder), inferred: o.inferred})
+}
+
+func (l *Lane) add(p *Program) (err error) {
+	p.bound, p.sizes = map[*bound]struct{}{}, map[int]int{}
 	l.programs = append(l.programs, p)
-	p.plans = newPlans(l.options.Check, saved)
-	p.ladder = Batches(m, ladder)
-	var err error
-	if p.decoder, err = decode.New(m.Head); err != nil {
-		return nil, err
-	}
 	for i := range p.sets {
 		p.sets[i] = &Set{program: p, index: i, at: make([]transform, p.Largest())}
 	}
-	return p, nil
+	p.decoder, err = decode.New(p.model.Head)
+	return err
 }
 
 // Ladder returns the batch sizes that the model is ready for, ascending.
@@ -64,6 +70,17 @@ func (p *Program) Known() bool {
 		}
 	}
 	return true
+}
+
+// cut takes the batches above n off the ladder.
+func (p *Program) cut(n int) {
+	kept := p.ladder[:1]
+	for _, b := range p.ladder[1:] {
+		if b <= n {
+			kept = append(kept, b)
+		}
+	}
+	p.ladder = kept
 }
 
 // Largest returns the largest batch size.
@@ -102,19 +119,22 @@ func (p *Program) Recordings() int64 { return p.recorded.Load() }
 func (p *Program) open(ctx context.Context) error {
 	var able []int
 	for _, n := range p.ladder {
-		err := p.learn(ctx, n)
+		took, err := p.learn(ctx, n)
 		if err != nil && len(able) == 0 && p.inferred && !errors.Is(err, ctx.Err()) {
 			// The library is the judge of output shapes: without what was inferred it may run.
 			p.inferred = false
 			clear(p.sizes)
 			p.forget()
-			if p.learn(ctx, n) == nil {
+			if _, again := p.learn(ctx, n); again == nil {
 				err = nil
 			}
 		}
-		switch {
+		switch longest := p.lane.options.Longest; {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case err == nil && longest > 0 && took > longest && len(able) > 0:
+			p.ladder = able
+			return nil
 		case err == nil:
 			able = append(able, n)
 		case len(able) == 0:
@@ -134,29 +154,32 @@ func (p *Program) warn(text string) {
 	}
 }
 
-// learn gets to know what a run of n pictures allocates, from the saved plan or by running.
-func (p *Program) learn(ctx context.Context, n int) error {
+// learn gets to know what a run of n pictures allocates, from the saved plan or by running. It returns how long the
+// first run took, 0 without one.
+func (p *Program) learn(ctx context.Context, n int) (time.Duration, error) {
 	s := p.sets[0]
 	if err := s.choose(p.model.H, p.model.W); err != nil {
-		return fmt.Errorf("model %s: %w", p.model.Name, err)
+		return 0, fmt.Errorf("model %s: %w", p.model.Name, err)
 	}
 	b, err := s.now.at(n)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if plan, _ := p.plans.get(b.shape); p.planned() && plan != nil {
-		return nil // no page of the tensors is touched: whether there is memory for them is checked after this
+		return 0, nil // no page of the tensors is touched: whether there is memory for them is checked after this
 	}
 	if err := s.fill(greyPicture, n); err != nil {
-		return err
+		return 0, err
 	}
 	p.lane.turn.Lock()
 	defer p.lane.turn.Unlock()
+	start := time.Now()
 	// In its first run a session also allocates what it keeps.
 	if err := p.lane.run(b.binding, p.model.Name); err != nil || !p.planned() {
-		return err
+		return time.Since(start), err
 	}
-	return s.record(ctx, b)
+	took := time.Since(start)
+	return took, s.record(ctx, b)
 }
 
 // verify runs every batch size from the arena, and touches the tensors of all sets. It returns false if a
@@ -226,12 +249,26 @@ func (p *Program) Probe(h, w int) error {
 func (p *Program) Take(ctx context.Context) (*Set, error) {
 	select {
 	case i := <-p.lane.free:
-		s := p.sets[i]
-		s.filled = 0
-		return s, nil
+		return p.take(i), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// TryTake is Take if a buffer is free now, else nil.
+func (p *Program) TryTake() *Set {
+	select {
+	case i := <-p.lane.free:
+		return p.take(i)
+	default:
+		return nil
+	}
+}
+
+func (p *Program) take(i int) *Set {
+	s := p.sets[i]
+	s.filled = 0
+	return s
 }
 
 // exec runs a binding for the owner of the turn, from the arena where the model is planned.
@@ -241,7 +278,7 @@ func (p *Program) exec(ctx context.Context, b *bound) error {
 	}
 	if plan, room := p.plans.get(b.shape); plan == nil && room { // a size that was not met before
 		// By the plan of a larger one the recorded run needs no more of the arena than that.
-		if larger := p.plans.above(b.shape); larger != nil {
+		if larger := p.plans.above(b.shape, p.lane.room); larger != nil {
 			if err := b.binding.Replay(p.lane.arena, larger.schedule, larger.solution.Offsets); err != nil {
 				return err
 			}
@@ -258,7 +295,7 @@ func (p *Program) exec(ctx context.Context, b *bound) error {
 	}
 	before := b.counts
 	b.counts = b.binding.Counts()
-	if b.plan == nil || !b.plan.placed {
+	if !b.plan.fits(p.lane.room) {
 		return nil // it came from the heap, as another recorded run would find
 	}
 	if b.counts.Mismatches == before.Mismatches && b.counts.Heap == before.Heap {
@@ -292,7 +329,7 @@ func (p *Program) retake(ctx context.Context, b *bound) error {
 	if err := p.plans.add(ctx, b.shape, r); err != nil {
 		return err
 	}
-	if plan, _ := p.plans.get(b.shape); plan != nil && (plan.outgrown || !plan.placed) && !p.outgrown {
+	if plan, _ := p.plans.get(b.shape); plan != nil && (plan.outgrown || !plan.fits(p.lane.room)) && !p.outgrown {
 		p.outgrown = true
 		p.warn("asks for more memory than was planned: what is missing comes out of its headroom, and the next start plans for it")
 	}
@@ -305,7 +342,7 @@ func (p *Program) replay(b *bound) error {
 	switch {
 	case plan == b.plan:
 		return nil
-	case plan == nil || !plan.placed:
+	case !plan.fits(p.lane.room):
 		b.binding.Plain()
 	default:
 		if err := b.binding.Replay(p.lane.arena, plan.schedule, plan.solution.Offsets); err != nil {
@@ -390,14 +427,16 @@ func (p *Program) forget() {
 
 func (p *Program) close() {
 	p.forget()
-	p.session.Close()
+	if !p.guest {
+		p.session.Close()
+	}
 }
 
 // The pictures of warm-up, scaled to any input size.
-var greyPicture, noisePicture = warmPicture(func(int) byte { return 114 }), warmPicture(noise)
+var greyPicture, noisePicture = warmPicture(func(int) byte { return 114 }), warmPicture(Noise)
 
-// noise returns the ith byte of a fixed picture in which a detector may see anything.
-func noise(i int) byte {
+// Noise returns the ith byte of a fixed picture in which a detector may see anything.
+func Noise(i int) byte {
 	x := uint32(i+1) * 2654435761
 	return byte(x ^ x>>15>>3 ^ x>>24)
 }

@@ -102,7 +102,8 @@ func TestNoPlanOfACancelledSearch(t *testing.T) {
 func TestPlansThatDoNotFitAreNotRecordedAgain(t *testing.T) {
 	_, list := programs(t, Options{}, nil, models.Size{}, "yolox_nano_person_192")
 	p := list[0]
-	p.plans.place(64) // an arena that holds none of them
+	p.lane.room = 64 // an arena that holds none of them
+	p.plain()
 	recorded, before := p.Recordings(), p.Counts()
 	s := take(t, p, picture(t, 192, 192))
 	defer s.Put()
@@ -161,7 +162,8 @@ func TestSavedPlanOfOtherRunsWithinAQuota(t *testing.T) {
 	if c := p.Counts().Minus(before); c.Heap+c.Spill+c.Mismatches != 0 || c.Arena == 0 {
 		t.Errorf("%+v", c)
 	}
-	p.plans.place(64)
+	p.lane.room = 64
+	p.plain()
 	if err := s.Run(t.Context()); !errors.Is(err, ort.ErrQuota) {
 		t.Errorf("a run without a place: %v, want %v", err, ort.ErrQuota)
 	}

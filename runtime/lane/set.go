@@ -85,8 +85,7 @@ func (s *Set) Blank(n int) error {
 
 // Input returns the bytes of the pictures that are in, which a caller may change.
 func (s *Set) Input() []byte {
-	data := s.now.image.Data
-	return data[:len(data)/s.program.Largest()*s.filled]
+	return s.now.image.Data[:s.now.one*s.filled]
 }
 
 // Run runs the model on what is in, waiting for the lane's turn.
@@ -110,6 +109,11 @@ func (s *Set) Outputs() []*tensor.Tensor {
 func (s *Set) Detect(ctx context.Context, dst [][]decode.Detection, o decode.Options) (decode.Stats, error) {
 	s.program.lane.turn.Lock()
 	defer s.program.lane.turn.Unlock()
+	return s.detect(ctx, dst, o)
+}
+
+// detect is Detect for the owner of the turn.
+func (s *Set) detect(ctx context.Context, dst [][]decode.Detection, o decode.Options) (decode.Stats, error) {
 	b, err := s.run(ctx)
 	if err != nil {
 		return decode.Stats{}, err
@@ -134,7 +138,7 @@ func (s *Set) run(ctx context.Context) (*bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := len(s.now.image.Data) / s.program.Largest()
+	one := s.now.one
 	for i := s.filled; i < n; i++ {
 		copy(s.now.image.Data[i*one:(i+1)*one], s.now.image.Data[:one])
 	}

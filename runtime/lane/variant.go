@@ -17,6 +17,7 @@ type variant struct {
 	h, w   int
 	filler *prep.Filler
 	image  *tensor.Tensor // the pictures of the largest batch
+	one    int            // bytes of a picture
 	runs   []*bound       // by batch size, bound when first used
 }
 
@@ -31,7 +32,7 @@ type bound struct {
 
 func newVariant(s *Set, h, w int) (*variant, error) {
 	p := s.program
-	v := &variant{set: s, h: h, w: w}
+	v := &variant{set: s, h: h, w: w, one: p.inputBytes(h, w, 1)}
 	var err error
 	if v.filler, err = prep.NewFiller(p.model.Recipe, w, h); err != nil {
 		return nil, err

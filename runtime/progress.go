@@ -1,0 +1,48 @@
+package runtime
+
+import (
+	"fmt"
+	"time"
+)
+
+// progress tells how far a warm-up is, and for about how long it goes on.
+type progress struct {
+	rt       *Runtime
+	settings int // that are not measured yet
+	steps    int // batch sizes of all settings, as far as their ladders are known
+	done     int
+	start    time.Time
+	told     time.Time
+}
+
+// tellEvery keeps a warm-up of many short steps from flooding a log; a short one says nothing.
+const tellEvery = 500 * time.Millisecond
+
+func (rt *Runtime) newProgress(settings int) *progress {
+	now := time.Now()
+	return &progress{rt: rt, settings: settings, start: now, told: now}
+}
+
+// begin starts a setting of so many batch sizes: those that follow are taken to have as many.
+func (p *progress) begin(sizes int) {
+	p.steps = p.done + p.settings*sizes
+	p.settings--
+}
+
+// skip leaves out a setting that is not measured.
+func (p *progress) skip() { p.settings-- }
+
+// step counts one batch size, and leaves out others.
+func (p *progress) step(out int) {
+	p.done++
+	p.steps -= out
+	now := time.Now()
+	if now.Sub(p.told) < tellEvery {
+		return
+	}
+	p.told = now
+	left := now.Sub(p.start) / time.Duration(p.done) * time.Duration(p.steps-p.done)
+	text := fmt.Sprintf("warming %d/%d, about %.0f s left", p.done, p.steps, left.Seconds())
+	p.rt.log.Info(text)
+	p.rt.event(Event{Kind: "warming", Text: text})
+}

@@ -1,0 +1,377 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/machine"
+	"github.com/eyas-edge/eyas/runtime/lane"
+	"github.com/eyas-edge/eyas/runtime/ort"
+)
+
+// DefaultSLO is the limit on the time from capture to result where live sources are configured and no limit is named.
+const DefaultSLO = 100 * time.Millisecond
+
+// limit returns the SLO in force, 0 for none, and whether it was asked for.
+func (rt *Runtime) limit() (slo time.Duration, asked bool) {
+	switch {
+	case rt.cfg.SLO > 0:
+		return rt.cfg.SLO, true
+	case rt.cfg.SLO == 0 && len(rt.rings) > 0: // live sources
+		return DefaultSLO, false
+	}
+	return 0, false
+}
+
+// free says whether ladders are ours to choose.
+func (rt *Runtime) free() bool {
+	slo, _ := rt.limit()
+	return slo > 0 && len(rt.cfg.Batch) == 0
+}
+
+// Choice is how a runtime has decided to run, and why.
+type Choice struct {
+	Setting
+	SLO    time.Duration `json:"slo_ns,omitempty"` // 0 for none
+	FPS    float64       `json:"fps,omitempty"`    // pictures a second through every model that keep the SLO, as measured
+	P99    time.Duration `json:"p99_ns,omitempty"` // of such a picture, from its arrival to its last result
+	Why    string        `json:"why,omitempty"`    // in a sentence; empty where there was nothing to choose
+	Models []ModelChoice `json:"models"`
+	// Trials are the settings that were measured to choose one.
+	Trials []Trial `json:"trials,omitempty"`
+	// Saved says that the profiles are those of an earlier start, and were found to hold.
+	Saved bool `json:"saved"`
+}
+
+// ModelChoice is the part of one model.
+type ModelChoice struct {
+	Model    string    `json:"model"`    // its key
+	Ladder   []int     `json:"ladder"`   // batch sizes, ascending
+	Profiles []Profile `json:"profiles"` // of each
+}
+
+// Trial is a setting that was measured.
+type Trial struct {
+	Setting
+	FPS float64       `json:"fps"`
+	P99 time.Duration `json:"p99_ns"`
+}
+
+// Choice returns lanes, ladders and their profiles. It must not be changed.
+func (rt *Runtime) Choice() *Choice { return &rt.choice }
+
+// effort bounds the measurement of one batch size on one lane.
+type effort struct {
+	least, most int // runs
+	within      time.Duration
+}
+
+// Where lanes and ladder hang on what is measured it takes longer: p99 wants many runs.
+var (
+	thorough = effort{4, 100, 300 * time.Millisecond}
+	brief    = effort{2, 8, 50 * time.Millisecond}
+)
+
+// more says whether to go on after so many runs.
+func (e effort) more(runs int, start time.Time) bool {
+	return runs < e.least || runs < e.most && time.Since(start) < e.within
+}
+
+// prepare decides on lanes and ladders, and makes them ready.
+func (rt *Runtime) prepare(ctx context.Context) error {
+	if ready, err := rt.resume(ctx); ready || err != nil {
+		return err
+	}
+	slo, asked := rt.limit()
+	e := brief
+	if slo > 0 {
+		e = thorough
+	}
+	trials, err := rt.try(ctx, e)
+	if err != nil {
+		return err
+	}
+	best, p, why := choose(slo, trials)
+	if best < 0 {
+		return trials[0].short
+	}
+	if err := rt.checkSLO(slo, asked, trials); err != nil {
+		return err
+	}
+	ladders := make([][]int, len(rt.models))
+	for i, m := range rt.models {
+		ladders[i] = m.asked
+		if rt.free() {
+			ladders[i] = ladderFor(slo, trials[best].models[i])
+		}
+	}
+	measured := rt.lanes
+	if err := rt.build(ctx, trials[best].Setting, ladders); err != nil {
+		return err
+	}
+	if !slices.Equal(rt.lanes, measured) {
+		if err := rt.warmAll(ctx); err != nil {
+			return err
+		}
+	}
+	rt.choice = Choice{Setting: trials[best].Setting, SLO: slo}
+	if slo > 0 {
+		rt.choice.FPS, rt.choice.P99, rt.choice.Why = p.fps, p.p99, why
+		for i := range trials {
+			if t := &trials[i]; t.short == nil {
+				p, _ := t.best(slo)
+				rt.choice.Trials = append(rt.choice.Trials, Trial{t.Setting, p.fps, p.p99})
+			}
+		}
+	}
+	for i, m := range rt.models {
+		c := ModelChoice{Model: m.key, Ladder: m.program.Ladder()}
+		for _, p := range trials[best].models[i] {
+			if slices.Contains(c.Ladder, p.Batch) {
+				c.Profiles = append(c.Profiles, p)
+			}
+		}
+		rt.choice.Models = append(rt.choice.Models, c)
+	}
+	rt.saveChoice()
+	return nil
+}
+
+// resume goes by the choice of an earlier start, if there is one and a few runs agree with its profiles.
+func (rt *Runtime) resume(ctx context.Context) (ready bool, err error) {
+	saved := rt.recallChoice()
+	if saved == nil {
+		return false, nil
+	}
+	ladders := make([][]int, len(rt.models))
+	for i, m := range rt.models {
+		ladders[i] = m.asked
+		if rt.free() {
+			ladders[i] = saved.Models[i].Ladder
+		}
+	}
+	err = rt.build(ctx, saved.Setting, ladders)
+	if errors.Is(err, ErrBudget) && rt.free() {
+		return false, nil // there is less memory than at that start
+	}
+	if err != nil {
+		return false, err
+	}
+	defer rt.abortWith(ctx)()
+	for i, m := range rt.models {
+		for _, p := range saved.Models[i].Profiles {
+			ok, err := m.check(ctx, p)
+			if err != nil {
+				return false, startError(ctx, err)
+			}
+			if !ok {
+				rt.log.Info(fmt.Sprintf("model %s runs %d at once in another time than at the last start: it is measured anew", m.key, p.Batch))
+				return false, nil
+			}
+		}
+	}
+	rt.choice = *saved
+	rt.choice.Saved = true
+	return true, nil
+}
+
+// check says whether a few runs on each lane agree with a profile.
+func (m *Model) check(ctx context.Context, p Profile) (agrees bool, err error) {
+	for _, program := range m.programs {
+		agrees, err = m.warm(ctx, program, p.Batch, p.Alone.trusts)
+		if err != nil || !agrees {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// warmRuns is how many runs a batch size has at most to come down to its usual time.
+const warmRuns = 5
+
+// warm runs a batch size on a lane until its runs are as they are wanted, and says whether they came to that.
+func (m *Model) warm(ctx context.Context, p *lane.Program, n int, wanted func([]time.Duration) bool) (bool, error) {
+	var runs []time.Duration
+	for len(runs) < warmRuns && !wanted(runs) {
+		t, err := p.Rehearse(ctx, n, rehearsal(), m.options)
+		if err != nil {
+			return false, err
+		}
+		runs = append(runs, t.Run)
+	}
+	return wanted(runs), nil
+}
+
+// warmAll runs every batch size on every lane until its time is steady.
+func (rt *Runtime) warmAll(ctx context.Context) error {
+	defer rt.abortWith(ctx)()
+	for _, m := range rt.models {
+		for _, p := range m.programs {
+			for _, n := range p.Ladder() {
+				if _, err := m.warm(ctx, p, n, steady); err != nil {
+					return startError(ctx, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// try measures every setting that there is to choose from.
+func (rt *Runtime) try(ctx context.Context, e effort) ([]trial, error) {
+	slo, _ := rt.limit()
+	settings := settingsFor(machine.CPUs(), rt.cfg.Lanes, rt.cfg.Threads, slo > 0 && rt.ep == ort.EPCPU)
+	asked := make([][]int, len(rt.models))
+	for i, m := range rt.models {
+		asked[i] = m.asked
+	}
+	rt.longest = 2 * slo // the first run of a size is no measure yet
+	defer func() { rt.longest = 0 }()
+	b := rt.newProgress(len(settings))
+	trials := make([]trial, len(settings))
+	for i, s := range settings {
+		t := &trials[i]
+		t.Setting = s
+		err := rt.build(ctx, s, asked)
+		if errors.Is(err, ErrBudget) && len(settings) > 1 && ctx.Err() == nil {
+			t.short = err
+			b.skip()
+			continue
+		}
+		if err == nil {
+			t.models, err = rt.measure(ctx, e, b)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return trials, nil
+}
+
+// measure takes the profile of every batch size of every model.
+func (rt *Runtime) measure(ctx context.Context, e effort, b *progress) ([][]Profile, error) {
+	defer rt.abortWith(ctx)()
+	slo, _ := rt.limit()
+	all := make([][]Profile, len(rt.models))
+	sizes := 0
+	for _, m := range rt.models {
+		sizes += len(m.program.Ladder())
+	}
+	b.begin(sizes)
+	for i, m := range rt.models {
+		ladder := m.program.Ladder()
+		for k, n := range ladder {
+			p, err := m.profile(ctx, n, e)
+			if err != nil {
+				return nil, startError(ctx, err)
+			}
+			all[i] = append(all[i], p)
+			if rt.free() && exhausted(slo, all[i]) {
+				b.step(len(ladder) - k - 1)
+				break
+			}
+			b.step(0)
+		}
+	}
+	return all, nil
+}
+
+// profile measures one batch size: alone on the first lane until its time is steady and then for good, and on every lane
+// at once, where two batches of each take turns in being filled and run. A brief effort leaves that out for one lane.
+func (m *Model) profile(ctx context.Context, n int, e effort) (Profile, error) {
+	p := Profile{Batch: n}
+	if _, err := m.warm(ctx, m.program, n, steady); err != nil {
+		return p, err
+	}
+	alone, err := m.repeat(ctx, m.program, n, e)
+	if err != nil {
+		return p, err
+	}
+	p.Alone, p.Latency = spreadOf(alone, runTime), spreadOf(alone, allTime)
+	busy, start := alone, time.Now()
+	if e == brief && len(m.programs) == 1 { // nothing hangs on it: as if one thread did everything
+		p.FPS = float64(n) / p.Latency.P50.Seconds()
+	} else if busy, err = m.crowd(ctx, n, e); err == nil {
+		p.FPS = float64(n*len(busy)) / time.Since(start).Seconds()
+	}
+	if err != nil {
+		return p, err
+	}
+	p.Busy, p.Fill, p.Read = spreadOf(busy, runTime), spreadOf(busy, fillTime), spreadOf(busy, readTime)
+	p.Runs = len(alone) + len(busy)
+	return p, nil
+}
+
+// repeat takes batches through a lane, one after the other.
+func (m *Model) repeat(ctx context.Context, p *lane.Program, n int, e effort) (all []lane.Times, err error) {
+	for start := time.Now(); e.more(len(all), start); {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		t, err := p.Rehearse(ctx, n, rehearsal(), m.options)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// crowd takes batches through all lanes at once, two of each lane side by side.
+func (m *Model) crowd(ctx context.Context, n int, e effort) ([]lane.Times, error) {
+	var wg sync.WaitGroup
+	times := make([][]lane.Times, lane.Inputs*len(m.programs))
+	errs := make([]error, len(times))
+	for i := range times {
+		p := m.programs[i/lane.Inputs]
+		wg.Go(func() { times[i], errs[i] = m.repeat(ctx, p, n, e) })
+	}
+	wg.Wait()
+	return slices.Concat(times...), errors.Join(errs...)
+}
+
+// checkSLO refuses an SLO that no picture can keep, however idle the machine is. One that nobody asked for is only
+// told of.
+func (rt *Runtime) checkSLO(slo time.Duration, asked bool, trials []trial) error {
+	var best *trial
+	for i := range trials {
+		if t := &trials[i]; t.short == nil && (best == nil || t.fastest() < best.fastest()) {
+			best = t
+		}
+	}
+	if slo == 0 || best == nil || best.fastest() <= slo {
+		return nil
+	}
+	err := fmt.Errorf("slo: %s from capture to result, the fastest measured p99 is %s (%v): raise the SLO, or take a smaller model or input",
+		millis(slo), millis(best.fastest()), best.Setting)
+	if asked {
+		return as(ErrSLO, err)
+	}
+	rt.warn("", "", err.Error())
+	return nil
+}
+
+// The picture of rehearsals: as many cameras give them.
+const rehearsalWidth, rehearsalHeight = 640, 480
+
+// rehearsal is a picture in which a detector may see anything.
+var rehearsal = sync.OnceValue(func() *frame.Frame {
+	format := frame.NV12
+	data := make([]byte, format.Bytes(rehearsalWidth, rehearsalHeight))
+	for i := range data {
+		data[i] = lane.Noise(i)
+	}
+	luma := rehearsalWidth * rehearsalHeight
+	f, err := frame.New(format, rehearsalWidth, rehearsalHeight, []frame.Plane{
+		{Data: data[:luma], Stride: rehearsalWidth}, {Data: data[luma:], Stride: rehearsalWidth},
+	}, time.Time{}, nil)
+	if err != nil {
+		panic(err) // a constant
+	}
+	return f
+})
