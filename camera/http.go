@@ -18,7 +18,7 @@ func openHTTP(schema string) func(b base, rest string) (Source, error) {
 	return func(b base, rest string) (Source, error) {
 		u, err := url.Parse(schema + "://" + rest)
 		if err != nil { // which the error would show
-			return nil, badSpec("the URL cannot be read: write special characters of user and password as %%40 for @, or take them from a ${VARIABLE}")
+			return nil, badSpec("the URL cannot be read: write special characters of user and password as %%XX, or take them from a ${VARIABLE}")
 		}
 		if u.Hostname() == "" {
 			return nil, badSpec("the host is missing: write %s://HOST/PATH", schema)

@@ -525,7 +525,7 @@ func TestHTTPPassword(t *testing.T) {
 		{"basic", "us%20er:s3cret@", `Basic ` + quotedRealm, basic("s3cret"), ""},
 		{"basic, refused", "us%20er:s3cret@", `Basic ` + quotedRealm, basic("other"), refused},
 		{"basic, none given", "", `Basic ` + quotedRealm, basic("s3cret"),
-			"source cam: the camera wants a user and password (401): write USER:${VARIABLE}@ before the host"},
+			"source cam: the camera wants a user and password (401): write USER:${VARIABLE} and an @ before the host"},
 		{"digest", "us%20er:s3cret@", `Digest ` + quotedRealm + `, nonce="` + nonce + `", qop="auth"`, digest(md5.New, "", "auth", "s3cret"), ""},
 		{"digest, refused", "us%20er:s3cret@", `Digest ` + quotedRealm + `, nonce="` + nonce + `", qop="auth"`, digest(md5.New, "", "auth", "other"), refused},
 		{"digest of SHA-256", "us%20er:s3cret@", `Digest ` + quotedRealm + `, nonce="` + nonce + `", qop="auth", algorithm=SHA-256`, digest(sha256.New, "SHA-256", "auth", "s3cret"), ""},

@@ -87,7 +87,7 @@ func httpAsk(ctx context.Context, t http.RoundTripper, u *url.URL, user *url.Use
 		list := parseChallenges(res.Header.Values("WWW-Authenticate"))
 		switch {
 		case user == nil:
-			return nil, fmt.Errorf("the camera wants a user and password (%w): write USER:${VARIABLE}@ before the host", errRefused)
+			return nil, fmt.Errorf("the camera wants a user and password (%w): write USER:${VARIABLE} and an @ before the host", errRefused)
 		case try > 0 && !(try == 1 && stale(list)):
 			return nil, fmt.Errorf("the camera refuses the user or the password (%w): check both", errRefused)
 		}

@@ -12,6 +12,7 @@ import (
 const (
 	mjpegMost  = 32 << 20 // bytes of one picture
 	mjpegFirst = 64 << 10 // bytes of the first buffer
+	mjpegWord  = 200      // bytes of a delimiter; RFC 2046 allows 70, and each read looks for one again in that many
 	mjpegIdle  = 1 << 20  // bytes without a picture after which this is something else
 	emptyReads = 100      // reads without bytes in a row
 )
@@ -30,7 +31,7 @@ type corrupt struct {
 // therefore need not be right. After damage it goes on at the next delimiter, or the next start of a picture.
 type mjpegScanner struct {
 	r io.Reader
-	// delimiter is what lies between the parts of a multipart stream, without its dashes; empty for other streams. It tells
+	// delimiter is what lies between the parts of a multipart stream, without its dashes; empty for other streams, and where it is too long. It tells
 	// where a damaged picture ends at the latest, and that a part holds none.
 	delimiter []byte
 	most      int // bytes of a picture
@@ -51,6 +52,9 @@ type mjpegScanner struct {
 }
 
 func newMJPEGScanner(r io.Reader, delimiter string) *mjpegScanner {
+	if len(delimiter) > mjpegWord {
+		delimiter = ""
+	}
 	return &mjpegScanner{r: r, delimiter: []byte(delimiter), most: mjpegMost}
 }
 

@@ -105,6 +105,7 @@ func TestMJPEGScanner(t *testing.T) {
 		{"a start in a header", "", string(a[:2]) + string(a[2:2+134]) + string(b), "[1: a JPEG ends inside its header] 1"},
 		{"ends in the header", "", string(b) + string(cutHeader(a)), "1 [1: a JPEG ends inside its header]"},
 		{"too large", "", string(a[:len(a)-2]) + strings.Repeat("\x01", 5000) + string(b), "[1: a JPEG of more than 4096 bytes] 1"},
+		{"delimiter too long to look for", strings.Repeat("x", mjpegWord+1), part(typed, a) + part(typed, b), "0 1"},
 		{"nothing", "eyas", "", ""},
 		{"no JPEG", "", strings.Repeat("<html>", 1<<18), "[no JPEG in 1024 KiB of data: is this MJPEG?]"},
 		{"endless parts without JPEG", "eyas", strings.Repeat(part("", nil), 1<<17), "[no JPEG in 1024 KiB of data: is this MJPEG?]"},
@@ -150,6 +151,9 @@ func FuzzMJPEGScanner(f *testing.F) {
 	f.Add("\xff\xd8\xff\xe1\xff\xff"+string(a)+"\xff\xd8\xff\xd8\xff\xda\x00\x04\x00\x00", "")
 	f.Add("\xff\xd8\xff\xda\x00\x02\xff\x00\xff\xd0\x01\xff", "-")
 	f.Fuzz(func(t *testing.T, stream, delimiter string) {
+		if len(delimiter) > mjpegWord {
+			return // it is not looked for
+		}
 		const most = 2048
 		find := func(r io.Reader) string {
 			s := newMJPEGScanner(r, delimiter)

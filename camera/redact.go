@@ -11,8 +11,10 @@ var (
 	// it, or none.
 	nearlyURL = regexp.MustCompile(`((?:^|[\s=/"'(]))[^\s/@:="'(]+:[^\s@"'/]+@`)
 	// secretValue matches a query parameter or a pipeline property that holds a secret.
-	secretValue = regexp.MustCompile(`(?i)((?:^|[?&;\s])` +
-		`(?:[\w.-]*(?:password|passwd|pwd|token|secret|signature|credential)|(?:[\w.-]*[-_.])?(?:pw|pass|auth|sig|key|apikey))=)` +
+	// Some cameras have their parameters in the path: /user=me_password=secret_channel=1.
+	secretValue = regexp.MustCompile(`(?i)((?:` +
+		`(?:^|[?&;,:=/"'\s])[\w.-]*(?:password|passwd|pwd|token|secret|signature|credential|authorization)|` +
+		`(?:^|[?&;\s])(?:[\w.-]*[-_.])?(?:pw|pass|auth|sig|key|apikey))\s*=\s*)` +
 		`(?:"[^"]*"|'[^']*'|[^&;#\s"']*)`)
 )
 
@@ -37,11 +39,12 @@ func Redact(text string) string {
 // userinfo returns the length of the "user:password@" at the start of a URL's rest behind "://".
 func userinfo(rest string) int {
 	line := upTo(rest, "\r\n")
-	word := upTo(line, " \t\"'<>")
-	authority := upTo(word, "/?#")
-	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+	// A password may hold the quotes that end a URL in a sentence.
+	if i := strings.LastIndexByte(upTo(line, " \t<>/?#"), '@'); i >= 0 {
 		return i + 1
 	}
+	word := upTo(line, " \t\"'<>")
+	authority := upTo(word, "/?#")
 	// A password with an unescaped "/", "?", "#" or space ends the authority early: what then
 	// stands behind the colon is no port. Better too much is removed than too little.
 	_, port, ok := strings.Cut(authority, ":")

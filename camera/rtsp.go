@@ -63,7 +63,7 @@ func newRTSP(scheme, rest string) (*rtsp, error) {
 	u, err := url.Parse(scheme + "://" + where)
 	// url's error quotes what it parsed, password and all.
 	if err != nil || u.Hostname() == "" || len(where) > rtspMaxURL {
-		return nil, badSpec("this is no URL like %s://user:password@host:port/path: characters like / ? # %% and blanks in a user or password "+
+		return nil, badSpec("this is no URL like %s://host:port/path: characters like / ? # %% and blanks in a user or password "+
 			"are written as %%XX, or come from ${VARIABLE}", scheme)
 	}
 	s := &rtsp{url: u, shown: Redact(scheme + "://" + where), verify: true}
@@ -215,7 +215,7 @@ func (s *rtsp) explain(out *Output, decoder, said string) error {
 	}
 	switch {
 	case answer("401") && s.url.User == nil:
-		return Permanent(fmt.Errorf("the camera wants a user and a password (401): write %s://user:${VARIABLE}@%s", s.url.Scheme, s.url.Host))
+		return Permanent(errors.New("the camera wants a user and a password (401): write USER:${VARIABLE} and an @ before the host"))
 	case answer("401") && out.next == 0:
 		return Permanent(errRTSPRefused)
 	case answer("401"):

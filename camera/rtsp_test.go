@@ -31,7 +31,7 @@ func TestOpenByChildren(t *testing.T) {
 		{"rtsps://h:322/s?a=b&c#latency=1s&decoder=gst&verify=off", "rtsps://h:322/s?a=b&c#latency=1s&decoder=gst&verify=off", ""},
 		{"rtsp://[fe80::1]:554/s", "rtsp://[fe80::1]:554/s", ""},
 		{"gst:rtspsrc location=rtsp://u:geheim1@h/s user-pw=geheim1 ! x", "gst:rtspsrc location=rtsp://h/s user-pw=*** ! x", ""},
-		{"rtsp://u:geheim1%zz@[h/s", "", "source rtsp://[h/s: this is no URL like rtsp://user:password@host:port/path"},
+		{"rtsp://u:geheim1%zz@[h/s", "", "source rtsp://[h/s: this is no URL like rtsp://host:port/path"},
 		{"rtsp://u:ge/heim1@h/s", "", "this is no URL like"},
 		{"rtsp://u:ge#heim1@h/s", "", "user or password has a # in it: write it as %23"},
 		{"rtsp:///s", "", "this is no URL like"},
@@ -255,7 +255,7 @@ func TestRTSPFaults(t *testing.T) {
 		open := startRTSP(t)
 		tests := []struct{ name, url, want string }{
 			{"password", "rtsp://viewer:geheim2@127.0.0.1:" + server.Port + "/cam", "the camera refuses the user or the password (401): check them"},
-			{"no password", "rtsp://127.0.0.1:" + server.Port + "/cam", "the camera wants a user and a password (401): write rtsp://user:${VARIABLE}@127.0.0.1"},
+			{"no password", "rtsp://127.0.0.1:" + server.Port + "/cam", "the camera wants a user and a password (401): write USER:${VARIABLE} and an @ before the host"},
 			{"path", "rtsp://viewer:geheim1@127.0.0.1:" + server.Port + "/nothing401", "the camera has no stream /nothing401 (404): check the path"},
 			{"sound", "rtsp://viewer:geheim1@127.0.0.1:" + server.Port + "/sound", "the camera's stream has no video: check the path"},
 			{"not encrypted", "rtsps://viewer:geheim1@127.0.0.1:" + open.Port + "/cam", map[string]string{

@@ -178,6 +178,10 @@ func TestRedact(t *testing.T) {
 		{"in a sentence", `open "rtsp://a:geheim@h/s": 'http://b:geheim@i': timeout`, `open "rtsp://h/s": 'http://i': timeout`},
 		{"parameters", "http://h/?user=a&password=geheim&x=1&PW=geheim#f", "http://h/?user=a&password=***&x=1&PW=***#f"},
 		{"parameter names", "?access_token=geheim&api-key=geheim&monkey=1&sig=geheim&key=geheim", "?access_token=***&api-key=***&monkey=1&sig=***&key=***"},
+		{"quotes in the password", `http://me:"geheim"@h 'http://me:12'34@h/'`, `http://h 'http://h/'`},
+		{"parameters in the path", "rtsp://h/user=me_password=geheim_channel=1", "rtsp://h/user=me_password=***"},
+		{"blanks at the =", "souphttpsrc user-pw = geheim ! x", "souphttpsrc user-pw = *** ! x"},
+		{"header", `extra-headers="x,authorization=(string)geheim"`, `extra-headers="x,authorization=***"`},
 		{"pipeline", `rtspsrc user-id=a user-pw="ge heim" ! x`, `rtspsrc user-id=a user-pw=*** ! x`},
 	}
 	for _, tt := range tests {

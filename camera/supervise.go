@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -69,14 +70,14 @@ func (s *supervised) Run(ctx context.Context, sink Sink) error {
 		case errors.Is(err, errEnough), errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &last):
-			return fmt.Errorf("source %s: %w", s.name, last.error)
+			return fmt.Errorf("source %s: %w", s.name, brief(last.error))
 		case err == nil:
 			err = errors.New("the connection ended")
 		}
 		if opened {
 			backoff = s.timing.MinBackoff
 		}
-		out.turn(StateLost, err)
+		out.turn(StateLost, brief(err))
 		if err := pause(ctx, backoff/2+rand.N(backoff)); err != nil {
 			return err
 		}
@@ -143,6 +144,27 @@ func (s silence) Error() string {
 	}
 	return fmt.Sprintf(what[s.at], s.limit)
 }
+
+// shownError is how many bytes of an error are shown: what it quotes of a camera's answer may be of any length, and comes
+// with each attempt.
+const shownError = 500
+
+// brief cuts the text of an error that is too long.
+func brief(err error) error {
+	text := Redact(err.Error()) // before the cut, which may hide what tells a password
+	if len(text) <= shownError {
+		return err
+	}
+	return cutError{err, strings.ToValidUTF8(text[:shownError], "") + "..."}
+}
+
+type cutError struct {
+	error
+	text string
+}
+
+func (c cutError) Error() string { return c.text }
+func (c cutError) Unwrap() error { return c.error }
 
 // interval is the time between two frames, 0 if the rate is not known.
 func interval(fps float64) time.Duration {

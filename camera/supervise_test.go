@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,6 +81,8 @@ func TestSupervise(t *testing.T) {
 			"[open:<nil> lost:connection refused open:<nil>]", Drops{}},
 		{"another trouble", steps(fails(refused), fails(io.ErrUnexpectedEOF), give(1, 4, io.EOF)), nil,
 			"[lost:connection refused lost:unexpected EOF open:<nil>]", Drops{}},
+		{"says too much", steps(fails(errors.New(strings.Repeat("x", 490)+" rtsp://me:geheim@h/"+strings.Repeat("y", 99))), give(1, 4, io.EOF)), nil,
+			"[lost:" + strings.Repeat("x", 490) + " rtsp://h/... open:<nil>]", Drops{}},
 		{"never answers", steps(mute, give(1, 4, io.EOF)), nil,
 			"[lost:no answer within 10s: check the address and that the camera is on open:<nil>]", Drops{}},
 		{"no first picture", steps(hangs(0), give(1, 4, io.EOF)), nil,
