@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/internal/rate"
 )
 
@@ -109,7 +110,7 @@ func (t *track) status() SourceStatus {
 		if s.Live {
 			s.State = st.State.String()
 		}
-		if st.Width > 0 {
+		if st.Width > 0 && st.Format != frame.Unknown { // else it is what the camera is asked for
 			s.Format, s.Width, s.Height = st.Format.String(), st.Width, st.Height
 		}
 		if st.Err != nil {

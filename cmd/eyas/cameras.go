@@ -22,13 +22,13 @@ func cameras(all []eyas.SourceStatus) []eyas.SourceStatus {
 func cameraLine(s *eyas.SourceStatus) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", s.Name, s.State)
+	if s.Error != "" { // before the numbers, which then say little: a narrow terminal cuts the line off
+		fmt.Fprintf(&b, " (%s)", s.Error)
+	}
 	if s.Width > 0 {
 		fmt.Fprintf(&b, " %dx%d %s", s.Width, s.Height, s.Format)
 	}
 	fmt.Fprintf(&b, ", in %.1f/s, out %.1f/s, age %.0f ms, %s", s.FPSIn, s.FPSOut, s.Age.Seconds()*1000, dropsText(s))
-	if s.Error != "" && s.State != "open" {
-		fmt.Fprintf(&b, " (%s)", s.Error)
-	}
 	return b.String()
 }
 
@@ -55,8 +55,8 @@ func (s *session) reportCameras(all []eyas.SourceStatus) {
 			continue
 		}
 		text := fmt.Sprintf("%s: %d frames captured, %d delivered, %s", c.Name, c.Captured, c.Delivered, dropsText(c))
-		if c.Error != "" {
-			text += fmt.Sprintf("; %s: %s", c.State, c.Error)
+		if c.State == "lost" { // what failed has said so already
+			text += fmt.Sprintf("; lost: %s", c.Error)
 		}
 		s.cfg.Logger.Info(text)
 	}
