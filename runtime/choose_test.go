@@ -51,7 +51,7 @@ func rungs(of ...[3]int) (ladder []Profile) {
 	for _, r := range of {
 		ms := time.Duration(r[1]) * time.Millisecond
 		run := Spread{ms, ms, ms}
-		ladder = append(ladder, Profile{Batch: r[0], Alone: run, Latency: run, Busy: run, FPS: float64(r[2])})
+		ladder = append(ladder, Profile{Batch: r[0], Alone: run, Latency: run, Busy: run, Turn: run, FPS: float64(r[2])})
 	}
 	return ladder
 }
@@ -196,20 +196,21 @@ func TestWholeChoice(t *testing.T) {
 		return Choice{Setting: Setting{2, 1}, Models: []ModelChoice{{Model: "a", Ladder: []int{1, 2}, Profiles: rungs([3]int{1, 9, 100}, [3]int{2, 18, 110})}}}
 	}
 	for name, change := range map[string]func(*Choice){
-		"":                func(*Choice) {},
-		"no lane":         func(c *Choice) { c.Lanes = 0 },
-		"many lanes":      func(c *Choice) { c.Lanes = 1 << 40 },
-		"no thread":       func(c *Choice) { c.Threads = -1 },
-		"many threads":    func(c *Choice) { c.Threads = 1 << 40 },
-		"no model":        func(c *Choice) { c.Models = nil },
-		"another model":   func(c *Choice) { c.Models[0].Model = "b" },
-		"no ladder":       func(c *Choice) { c.Models[0].Ladder, c.Models[0].Profiles = nil, nil },
-		"a falling one":   func(c *Choice) { slices.Reverse(c.Models[0].Ladder); slices.Reverse(c.Models[0].Profiles) },
-		"batch 0":         func(c *Choice) { c.Models[0].Ladder[0], c.Models[0].Profiles[0].Batch = 0, 0 },
-		"a huge batch":    func(c *Choice) { c.Models[0].Ladder[1], c.Models[0].Profiles[1].Batch = 1<<40, 1<<40 },
-		"no profile":      func(c *Choice) { c.Models[0].Profiles = c.Models[0].Profiles[:1] },
-		"another batch":   func(c *Choice) { c.Models[0].Profiles[1].Batch = 3 },
-		"runs of no time": func(c *Choice) { c.Models[0].Profiles[0].Alone = Spread{} },
+		"":                 func(*Choice) {},
+		"no lane":          func(c *Choice) { c.Lanes = 0 },
+		"many lanes":       func(c *Choice) { c.Lanes = 1 << 40 },
+		"no thread":        func(c *Choice) { c.Threads = -1 },
+		"many threads":     func(c *Choice) { c.Threads = 1 << 40 },
+		"no model":         func(c *Choice) { c.Models = nil },
+		"another model":    func(c *Choice) { c.Models[0].Model = "b" },
+		"no ladder":        func(c *Choice) { c.Models[0].Ladder, c.Models[0].Profiles = nil, nil },
+		"a falling one":    func(c *Choice) { slices.Reverse(c.Models[0].Ladder); slices.Reverse(c.Models[0].Profiles) },
+		"batch 0":          func(c *Choice) { c.Models[0].Ladder[0], c.Models[0].Profiles[0].Batch = 0, 0 },
+		"a huge batch":     func(c *Choice) { c.Models[0].Ladder[1], c.Models[0].Profiles[1].Batch = 1<<40, 1<<40 },
+		"no profile":       func(c *Choice) { c.Models[0].Profiles = c.Models[0].Profiles[:1] },
+		"another batch":    func(c *Choice) { c.Models[0].Profiles[1].Batch = 3 },
+		"turns of no time": func(c *Choice) { c.Models[0].Profiles[0].Turn = Spread{} },
+		"runs of no time":  func(c *Choice) { c.Models[0].Profiles[0].Alone = Spread{} },
 	} {
 		c := good()
 		change(&c)

@@ -199,6 +199,9 @@ func TestChoiceUnderAnSLO(t *testing.T) {
 	first := *rt.Choice()
 	rt.Close()
 	t.Log(first.Why)
+	if err := first.Models[0].Timings().Check(); err != nil {
+		t.Error(err)
+	}
 	if first.Why == "" || ready != first.Why || first.Saved || first.FPS <= 0 || first.P99 <= 0 || len(first.Models) != 1 || len(first.Trials) == 0 {
 		t.Fatalf("%q, %+v", ready, first)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/eyas-edge/eyas/runtime/batch"
 	"github.com/eyas-edge/eyas/runtime/lane"
 )
 
@@ -26,9 +27,20 @@ type Profile struct {
 	Busy Spread `json:"busy"`
 	Fill Spread `json:"fill"`
 	Read Spread `json:"read"`
+	// Turn is how long a busy batch holds its lane: from the start of its run until it is read.
+	Turn Spread `json:"turn"`
 	// FPS are pictures a second of all lanes together, without a pause.
 	FPS  float64 `json:"fps"`
 	Runs int     `json:"runs"` // measured, those alone and those of all lanes
+}
+
+// Timings returns the model's profiles as the batcher takes them: how long a batch that is filled holds a lane.
+func (c *ModelChoice) Timings() batch.Profile {
+	timings := make(batch.Profile, len(c.Profiles))
+	for i, p := range c.Profiles {
+		timings[i] = batch.Timing{Batch: p.Batch, P50: p.Turn.P50, P95: p.Turn.P95, P99: p.Turn.P99}
+	}
+	return timings
 }
 
 // busy returns how long a busy batch takes from the first picture's filling on, p99.
@@ -55,6 +67,7 @@ func spreadOf(batches []lane.Times, figure func(lane.Times) time.Duration) Sprea
 func fillTime(t lane.Times) time.Duration { return t.Fill }
 func runTime(t lane.Times) time.Duration  { return t.Run }
 func readTime(t lane.Times) time.Duration { return t.Read }
+func turnTime(t lane.Times) time.Duration { return t.Run + t.Read }
 func allTime(t lane.Times) time.Duration  { return t.Fill + t.Run + t.Read }
 
 // settled is how much longer than the shortest run one may take that counts as steady.

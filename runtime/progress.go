@@ -15,7 +15,8 @@ type progress struct {
 	told     time.Time
 }
 
-// tellEvery keeps a warm-up of many short steps from flooding a log; a short one says nothing.
+// tellEvery keeps a warm-up of many short steps from flooding a log; a short one says nothing, nor does one in which
+// nothing is to be chosen.
 const tellEvery = 500 * time.Millisecond
 
 func (rt *Runtime) newProgress(settings int) *progress {
@@ -37,7 +38,7 @@ func (p *progress) step(out int) {
 	p.done++
 	p.steps -= out
 	now := time.Now()
-	if now.Sub(p.told) < tellEvery {
+	if slo, _ := p.rt.limit(); slo == 0 || p.done == p.steps || now.Sub(p.told) < tellEvery {
 		return
 	}
 	p.told = now

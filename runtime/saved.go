@@ -178,6 +178,7 @@ func (c *Choice) whole(list []*Model) bool {
 		m := c.Models[i]
 		ok = m.Model == list[i].key && len(m.Ladder) > 0 && len(m.Ladder) == len(m.Profiles) && slices.IsSorted(m.Ladder) &&
 			m.Ladder[0] >= 1 && m.Ladder[len(m.Ladder)-1] <= maxBatch
+		ok = ok && m.Timings().Check() == nil
 		for k := 0; ok && k < len(m.Profiles); k++ {
 			ok = m.Profiles[k].Batch == m.Ladder[k] && m.Profiles[k].Alone.P50 > 0
 		}

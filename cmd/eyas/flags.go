@@ -54,8 +54,8 @@ type engineFlags struct {
 	Device    string `group:"engine" placeholder:"0" help:"Accelerator: an index, UUID, MIG UUID or dla0."`
 	Precision string `group:"engine" placeholder:"auto" help:"auto, fp32, fp16 or int8; only auto in this version."`
 	ORT       string `name:"ort" group:"engine" placeholder:"PATH" help:"The ONNX Runtime library."`
-	Lanes     int    `group:"engine" placeholder:"1" help:"Runs of a model at the same time; only 1 in this version."`
-	Threads   int    `group:"engine" placeholder:"N" help:"Threads of a lane (default: the CPUs allowed)."`
+	Lanes     int    `group:"engine" placeholder:"N" help:"Runs at the same time (default: chosen by the SLO, else 1)."`
+	Threads   int    `group:"engine" placeholder:"N" help:"Threads of a lane (default: chosen by the SLO, else the CPUs allowed by lanes)."`
 	Batch     []int  `group:"engine" placeholder:"1,2,4" help:"The ladder of batch sizes (run: only 1 in this version)."`
 }
 

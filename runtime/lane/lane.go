@@ -46,6 +46,7 @@ type Lane struct {
 	outputs  *tensor.Tensor
 	arena    *ort.Arena // nil where the library allocates
 	room     int64      // of the arena, for planned buffers
+	shared   bool       // the arena lies in shared memory
 	placed   bool       // Place has returned
 
 	aborted atomic.Bool
@@ -218,7 +219,7 @@ func (l *Lane) takeArena(shared bool) (err error) {
 	if l.arena, err = ort.NewArena(n.Slots, n.Spill, shared); err != nil {
 		return err
 	}
-	l.room = l.arena.Slots()
+	l.room, l.shared = l.arena.Slots(), shared
 	for _, p := range l.programs {
 		p.plans.place(l.room)
 	}
