@@ -83,7 +83,7 @@ func TestMemory(t *testing.T) {
 		{"machine", map[string]string{"proc/meminfo": info}, Memory{Total: 8000000 * kB, Available: 4000000 * kB}, 4000000 * kB},
 		{"v2", map[string]string{"proc/meminfo": info, "proc/self/cgroup": "0::/a", "sys/fs/cgroup/a/memory.max": "1000000", "sys/fs/cgroup/a/memory.current": "400000"},
 			Memory{8000000 * kB, 4000000 * kB, 1000000, 400000}, 600000},
-		{"v2, over its limit", map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "10", "sys/fs/cgroup/memory.current": "12"}, Memory{Limit: 10, Used: 12}, 0},
+		{"v2, over its limit", map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "10", "sys/fs/cgroup/memory.current": "12"}, Memory{Limit: 10, Used: 12}, 1},
 		{"v2, max", map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "max"}, Memory{}, 0},
 		{"v2, the group above is nearly full", map[string]string{"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/b/memory.max": "1000", "sys/fs/cgroup/a/b/memory.current": "100",
 			"sys/fs/cgroup/a/memory.max": "2000", "sys/fs/cgroup/a/memory.current": "1900"}, Memory{Limit: 2000, Used: 1900}, 100},

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,15 +18,15 @@ type Memory struct {
 }
 
 // Usable returns the bytes that this process may hope for: what is available on the
-// machine, or what its control group leaves if that is less; 0 if unknown.
+// machine, or what its control group leaves if that is less; 0 if unknown, at least 1 if not.
 func (m Memory) Usable() uint64 {
 	if m.Limit == 0 {
 		return m.Available
 	}
 	if m.Available == 0 {
-		return m.left()
+		return max(m.left(), 1)
 	}
-	return min(m.left(), m.Available)
+	return max(min(m.left(), m.Available), 1)
 }
 
 // left is what the control group leaves.
@@ -33,9 +34,18 @@ func (m Memory) left() uint64 { return m.Limit - min(m.Used, m.Limit) }
 
 // ReadMemory reads the memory's facts below root.
 func ReadMemory(root string) Memory {
+	return ReadMemoryBeside(root, func(string) uint64 { return 0 })
+}
+
+// ReadMemoryBeside reads the memory's facts below root as they are once others have taken what is reserved for them: so
+// many bytes of the machine's for "", and of a control group's for its ID.
+func ReadMemoryBeside(root string, reserved func(group string) uint64) Memory {
 	fs := files{root}
 	info := fs.text("proc/meminfo")
 	m := Memory{Total: kilobytes(field(info, "MemTotal")), Available: kilobytes(field(info, "MemAvailable"))}
+	if m.Available > 0 { // 0 is unknown
+		m.Available -= min(reserved(""), m.Available-1)
+	}
 	groupFiles(fs, "memory", func(dir string, v2 bool) {
 		limit, used := "/memory.limit_in_bytes", "/memory.usage_in_bytes"
 		if v2 {
@@ -49,11 +59,42 @@ func ReadMemory(root string) Memory {
 		group := Memory{Limit: n}
 		group.Used, _ = number(fs.line(dir + used))
 		group.Used -= min(group.Used, fileCache(fs.text(dir+"/memory.stat"), v2))
+		group.Used += min(reserved(MemoryGroup{Dir: fs.path(dir)}.ID()), math.MaxInt64)
 		if m.Limit == 0 || group.left() < m.left() { // a group above this one may have more, and be full of others
 			m.Limit, m.Used = group.Limit, group.Used
 		}
 	})
 	return m
+}
+
+// MemoryGroup is a control group that this process is in, itself or in one below, and that accounts for memory.
+type MemoryGroup struct {
+	Dir string // with its files
+	V2  bool   // of version 2
+}
+
+// MemoryGroups returns the groups below root, that of this process first.
+func MemoryGroups(root string) (list []MemoryGroup) {
+	fs := files{root}
+	groupFiles(fs, "memory", func(dir string, v2 bool) {
+		usage := "/memory.usage_in_bytes"
+		if v2 {
+			usage = "/memory.current"
+		}
+		if fs.exists(dir + usage) {
+			list = append(list, MemoryGroup{fs.path(dir), v2})
+		}
+	})
+	return list
+}
+
+// ID names the group in all containers of the machine, whatever they call it; empty if unknown.
+func (g MemoryGroup) ID() string {
+	var s unix.Stat_t
+	if unix.Stat(g.Dir, &s) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x:%x", s.Dev, s.Ino)
 }
 
 // fileCache returns the bytes of files that a control group's memory.stat says are cached. They count as used, and a

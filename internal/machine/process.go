@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,17 +19,24 @@ type Process struct {
 
 // ReadProcess reads the facts of this process, its memory from /proc below root.
 func ReadProcess(root string) Process {
-	status := files{root}.text("proc/self/status")
-	p := Process{
-		RSSAnon:  kilobytes(field(status, "RssAnon")),
-		RSSFile:  kilobytes(field(status, "RssFile")),
-		RSSShmem: kilobytes(field(status, "RssShmem")),
-	}
+	p := readStatus(root, "self")
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) == nil {
 		p.MinorFaults, p.MajorFaults = uint64(max(u.Minflt, 0)), uint64(max(u.Majflt, 0))
 	}
 	return p
+}
+
+// ReadProcessOf reads the memory of another process of this user, without its page faults.
+func ReadProcessOf(root string, pid int) Process { return readStatus(root, strconv.Itoa(pid)) }
+
+func readStatus(root, process string) Process {
+	status := files{root}.text("proc/" + process + "/status")
+	return Process{
+		RSSAnon:  kilobytes(field(status, "RssAnon")),
+		RSSFile:  kilobytes(field(status, "RssFile")),
+		RSSShmem: kilobytes(field(status, "RssShmem")),
+	}
 }
 
 // Present returns how many bytes of a mapping lie in pages that are in memory. mem begins at a page; its

@@ -1,5 +1,5 @@
 // Package places knows the folders that Eyas looks into: the one of pulled models and libraries, the
-// cache, the one of the rings' sockets, and Eyas' own source tree with the fetched files of development. It creates nothing.
+// cache, those of the rings' sockets and of claims on memory, and Eyas' own source tree with the fetched files of development. It creates nothing.
 package places
 
 import (
@@ -79,16 +79,23 @@ func (s Surroundings) Cache() (string, error) {
 
 // Rings returns the absolute path of the folder of the rings' sockets: run/rings in $EYAS_HOME, else
 // $XDG_RUNTIME_DIR/eyas/rings, else that of a service, /run/eyas/rings.
-func (s Surroundings) Rings() (string, error) {
+func (s Surroundings) Rings() (string, error) { return s.run("rings") }
+
+// Claims returns the absolute path of the folder in which processes make their plans known: run/claims in $EYAS_HOME,
+// else $XDG_RUNTIME_DIR/eyas/claims, else that of a service, /run/eyas/claims.
+func (s Surroundings) Claims() (string, error) { return s.run("claims") }
+
+// run returns the absolute path of a folder of what lives as long as processes do.
+func (s Surroundings) run(name string) (string, error) {
 	if dir, err := s.own(); err != nil {
 		return "", err
 	} else if dir != "" {
-		return filepath.Join(dir, "run", "rings"), nil
+		return filepath.Join(dir, "run", name), nil
 	}
 	if dir := s.Env("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "eyas", "rings"), nil
+		return filepath.Join(dir, "eyas", name), nil
 	}
-	return "/run/eyas/rings", nil
+	return filepath.Join("/run/eyas", name), nil
 }
 
 // own returns the absolute path of $EYAS_HOME, "" if it is not set.

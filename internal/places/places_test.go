@@ -3,6 +3,7 @@ package places
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -71,6 +72,10 @@ func TestRings(t *testing.T) {
 		s := Surroundings{Wd: c.wd, Env: func(k string) string { return c.env[k] }}
 		if got, err := s.Rings(); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
+		claims := strings.Replace(c.want, "rings", "claims", 1)
+		if got, err := s.Claims(); got != claims || (err == nil) != (c.want != "") {
+			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, claims)
 		}
 	}
 }
