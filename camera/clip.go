@@ -132,10 +132,13 @@ func (s *clip) deliver(ctx context.Context, c *child.Child, log *ffLog, in *nutR
 		if err != nil {
 			return s.end(ctx, c, log, out.next, err)
 		}
+		if err := out.pace(ctx, pts); err != nil {
+			return err
+		}
 		var f *Frame
 		n := out.next
 		if !out.Skip() {
-			if f, err = out.due(ctx, pts); err != nil {
+			if f, err = out.take(ctx); err != nil {
 				return err
 			}
 		}

@@ -135,7 +135,9 @@ func (o *options) slots(live bool) int {
 
 // total is what remains of n frames after Every and MaxFrames.
 func (o *options) total(n int) int {
-	n = (n + o.every - 1) / o.every
+	if n > 0 {
+		n = (n-1)/o.every + 1
+	}
 	if o.maxFrames > 0 {
 		n = min(n, o.maxFrames)
 	}

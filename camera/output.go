@@ -147,11 +147,11 @@ func (o *Output) Begin() *Frame {
 	return f
 }
 
-// due returns a frame to write into for frame time at of a file. If that is played at its own speed, due waits for the time
-// and is Begin; else it waits for a frame that nobody holds.
-func (o *Output) due(ctx context.Context, at time.Duration) (*Frame, error) {
+// pace waits for frame time at of a file that is played at its own speed, whether the frame is wanted or not, and sees
+// the end of ctx in any file.
+func (o *Output) pace(ctx context.Context, at time.Duration) error {
 	if !o.base.live {
-		return o.pool.get(ctx)
+		return ctx.Err()
 	}
 	if o.start.IsZero() {
 		o.start = time.Now().Add(-at)
@@ -163,13 +163,22 @@ func (o *Output) due(ctx context.Context, at time.Duration) (*Frame, error) {
 	o.pacer.Reset(wait)
 	select {
 	case <-o.pacer.C:
-		return o.Begin(), nil
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }
 
-// put hands on a frame of due.
+// take returns a frame of a file to write into. If that is played at its own speed it is Begin; else it waits for a
+// frame that nobody holds.
+func (o *Output) take(ctx context.Context) (*Frame, error) {
+	if o.base.live {
+		return o.Begin(), nil
+	}
+	return o.pool.get(ctx)
+}
+
+// put hands on a frame of take.
 func (o *Output) put(ctx context.Context, f *Frame) error {
 	if o.base.live {
 		return o.Publish(ctx, f, time.Now(), frame.ByArrival)

@@ -70,10 +70,13 @@ func (s *pattern) Run(ctx context.Context, sink Sink) error {
 	for s.frames == 0 || out.next < uint64(s.frames) {
 		n := out.next
 		at := timeOf(n, s.fps)
+		if err := out.pace(ctx, at); err != nil {
+			return err
+		}
 		if out.Skip() {
 			continue
 		}
-		f, err := out.due(ctx, at)
+		f, err := out.take(ctx)
 		if err != nil {
 			return err
 		}

@@ -60,13 +60,14 @@ func (s *pictures) decode(ctx context.Context, out chan<- decoded) {
 func (s *pictures) deliver(ctx context.Context, ahead <-chan decoded, sink Sink) error {
 	out := newOutput(&s.base, sink)
 	for {
-		for out.Skip() {
-		}
 		select {
 		case d, ok := <-ahead:
-			switch {
-			case !ok:
+			if !ok {
 				return ctx.Err()
+			}
+			for out.Skip() { // those before it
+			}
+			switch {
 			case d.err != nil:
 				out.count()
 				sink.Fault(d.err)

@@ -73,7 +73,10 @@ func (s *raw) Run(ctx context.Context, sink Sink) error {
 	size := int64(out.size)
 	for {
 		at := timeOf(out.next, s.fps)
-		if out.Skip() {
+		if err := out.pace(ctx, at); err != nil {
+			return err
+		}
+		if out.next < uint64(s.frames) && out.Skip() { // the end is found by reading: one can seek beyond it
 			_, err = f.Seek(size, io.SeekCurrent)
 		} else {
 			err = s.deliver(ctx, f, out, at)
@@ -86,7 +89,7 @@ func (s *raw) Run(ctx context.Context, sink Sink) error {
 
 // deliver reads one frame; at the end of the file it returns errEnough.
 func (s *raw) deliver(ctx context.Context, file *os.File, out *Output, at time.Duration) error {
-	f, err := out.due(ctx, at)
+	f, err := out.take(ctx)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -329,6 +330,35 @@ func TestLiveCancel(t *testing.T) {
 			t.Errorf("%d frames, %v", len(got.frames), err)
 		}
 	})
+}
+
+// A step beyond the end of a file gives its first frame, and one of years does not keep a live source from ending.
+func TestEveryBeyondTheEnd(t *testing.T) {
+	inDir(t, "d/1.gif", "d/2.gif", "f.raw")
+	if err := os.WriteFile("f.raw", make([]byte, 3*8), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range []string{"d", "raw:f.raw?format=gray&size=4x2", "test:pattern?size=8x8"} {
+		t.Run(spec, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				s := mustOpen(t, spec, Every(math.MaxInt))
+				var got collector
+				err := s.Run(ctx, &got)
+				if s.Live() != errors.Is(err, context.DeadlineExceeded) || !s.Live() && err != nil {
+					t.Error(err)
+				}
+				total := 1
+				if s.Live() {
+					total = 0
+				}
+				if len(got.frames) != 1 || s.(Counter).Total() != total {
+					t.Errorf("%d frames, total %d", len(got.frames), s.(Counter).Total())
+				}
+			})
+		})
+	}
 }
 
 func TestTimeOf(t *testing.T) {
