@@ -69,6 +69,7 @@ func (rt *Runtime) learn(ctx context.Context) error {
 		m.probe()
 		m.info.ONNX.DropWeights() // the session has its own
 	}
+	rt.prechecked = true // and what other lanes take is known before they take it
 	debug.FreeOSMemory() // the files that were read, at once: the plan is made of what stays
 	return nil
 }

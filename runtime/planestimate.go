@@ -98,7 +98,6 @@ func (rt *Runtime) precheck(ctx context.Context) error {
 	if err != nil || rt.prechecked || !slices.ContainsFunc(rt.models, func(m *Model) bool { return !m.program.Known() }) {
 		return err // without a run nothing large is taken before the whole plan is checked
 	}
-	rt.prechecked = true
 	f := rt.recorded(0, nil)
 	for i, m := range rt.models {
 		if m.program.Known() {
