@@ -254,7 +254,7 @@ func (s *session) stream(ctx context.Context, rt *eyas.Runtime, sources []camera
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	s.failed++
-	s.short = s.short || errors.Is(err, eyas.ErrBudget)
+	s.short = s.short || exitCode(err) == exitMachine
 	s.mu.Unlock()
 	s.e.say(err)
 }
