@@ -52,6 +52,9 @@ func connect(path string) (*Reader, error) {
 		return nil, err
 	}
 	generation, file, err := receive(conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, fmt.Errorf("process %d does not answer: it is stopped or hangs", cred.Pid)
+	}
 	if err != nil {
 		return nil, err
 	}

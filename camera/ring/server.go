@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/eyas-edge/eyas/internal/fserr"
 )
 
 // greetingBytes is what a reader gets on its connection: the magic, the version and the generation, 0 where
@@ -24,7 +26,7 @@ const greetingBytes = 16
 const (
 	greetTimeout   = time.Second            // a fresh connection has room for the greeting
 	acceptPause    = 100 * time.Millisecond // after a fault such as too many open files
-	lockTimeout    = 2 * time.Second        // the folder is locked for a connection to a socket at most
+	lockTimeout    = time.Second            // others hold it for some system calls; a process that was told to end waits for it
 	connectTimeout = 2 * time.Second
 )
 
@@ -113,7 +115,7 @@ func (s *Server) listen() error {
 	}
 	short := descriptorPath(dir) + "/.new" // one at a time: the folder is locked
 	if err := os.Remove(short); err != nil && !os.IsNotExist(err) {
-		return err
+		return fmt.Errorf("remove %s: %w", filepath.Join(s.dir, ".new"), fserr.Bare(err))
 	}
 	s.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 	if err != nil {
@@ -134,7 +136,11 @@ func (s *Server) show(bound, name string) (err error) {
 	if s.socket, err = os.Lstat(bound); err != nil {
 		return err
 	}
-	return os.Rename(bound, name)
+	var link *os.LinkError
+	if err = os.Rename(bound, name); errors.As(err, &link) {
+		return fmt.Errorf("cannot take the place of %s: %w: remove what is there", filepath.Join(s.dir, s.file), link.Err)
+	}
+	return err
 }
 
 // replaceable fails if something lives under the socket's name.
@@ -184,7 +190,7 @@ func lockFolder(path string) (dir *os.File, unlock func(), err error) {
 		}
 		if (!errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR)) || time.Now().After(end) {
 			_ = dir.Close()
-			return nil, nil, fmt.Errorf("lock folder %s: %w", path, err)
+			return nil, nil, fmt.Errorf("folder %s is locked by another process: %w", path, err)
 		}
 	}
 }

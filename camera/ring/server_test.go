@@ -2,6 +2,7 @@ package ring
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -142,6 +143,35 @@ func TestSocketsAreReplacedOnlyWhenStale(t *testing.T) {
 	}
 	if names, _ := List(dir); len(names) != 1 {
 		t.Error("a server removed another's socket")
+	}
+}
+
+// A folder that another process keeps locked, a name that cannot be taken and a process that does not answer are told, each
+// within the time that a process has to end.
+func TestObstacles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "cam"+socketSuffix), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Serve(dir, "cam"); err == nil || !strings.Contains(err.Error(), "cannot take the place of "+dir+"/cam.ring: ") {
+		t.Errorf("a folder with the socket's name: %v", err)
+	}
+	_, unlock, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := Serve(dir, "other"); err == nil || !strings.Contains(err.Error(), dir+" is locked by another process") {
+		t.Errorf("a locked folder: %v", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "mute"+socketSuffix), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	want := fmt.Sprintf("ring mute: process %d does not answer", os.Getpid())
+	if _, err := Connect(dir, "mute"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("a server that says nothing: %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/testenv"
 )
 
 func init() {
@@ -130,7 +131,7 @@ func TestLimitsOfTheProcess(t *testing.T) {
 // A group's memory limit is seen before it kills.
 func TestALimitOfTheControlGroup(t *testing.T) {
 	const limit = 64 << 20
-	group := memoryGroup(t, limit)
+	group := testenv.MemoryGroup(t, limit)
 	cmd := childProcess("fill")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -151,24 +152,4 @@ func TestALimitOfTheControlGroup(t *testing.T) {
 		t.Errorf("%v: %s", err, out.String())
 	}
 	t.Logf("with %d MiB: %s", limit>>20, out.String())
-}
-
-// memoryGroup makes a control group with a limit and returns its folder.
-func memoryGroup(t *testing.T, limit int) string {
-	t.Helper()
-	name := fmt.Sprintf("eyas-ring-test-%d", os.Getpid())
-	for _, c := range []struct{ root, file string }{
-		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"},
-	} {
-		group := filepath.Join(c.root, name)
-		if os.Mkdir(group, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = os.Remove(group) })
-		if os.WriteFile(filepath.Join(group, c.file), []byte(strconv.Itoa(limit)), 0) == nil {
-			return group
-		}
-	}
-	t.Skip("no control group with a memory limit can be made here")
-	return ""
 }
