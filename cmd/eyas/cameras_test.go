@@ -103,8 +103,8 @@ func TestSampleOfFourCameras(t *testing.T) {
 			t.Errorf("the password is in %s", text)
 		}
 	}
-	if n := strings.Count(f.errs.String(), "eyas: warning: "); n != 1 {
-		t.Errorf("%d warnings, want that of the desk", n)
+	if n := strings.Count(f.errs.String(), "eyas: warning: source "); n != 1 {
+		t.Errorf("%d warnings of sources, want that of the desk", n)
 	}
 	summary(t, f.out.String(), map[string]string{"door": "open", "yard": "open", "desk": "lost", "check": "open"})
 }
@@ -207,7 +207,7 @@ func summary(t *testing.T, text string, states map[string]string) map[string]sou
 
 // A run with nothing but a camera that is missing waits for it until it is told to end.
 func TestMissingCameraIsWaitedFor(t *testing.T) {
-	f := follow(t, fast(t, "--events", "--http", "127.0.0.1:0", "gone=/dev/video63", "refuses=http://127.0.0.1:1/video")...)
+	f := follow(t, unhurried(t, "--events", "--http", "127.0.0.1:0", "gone=/dev/video63", "refuses=http://127.0.0.1:1/video")...)
 	url, _, _ := strings.Cut(strings.TrimPrefix(f.until(f.errs, "address", func(line string) bool { return strings.Contains(line, "shows the cameras") }), "eyas: "), " ")
 	f.turns("gone", "connecting")
 	f.says(`"state":"lost"`)
@@ -246,7 +246,7 @@ func TestLiveAndFileSources(t *testing.T) {
 	t.Run("frames", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "results.jsonl")
 		clip := "clip=test:pattern?size=64x48&frames=1000"
-		o := call(t, append([]string{"run", "-m", modelFile(t, "yolox_nano_person_192"), "-m", modelFile(t, "nanodet_m_416"), "--frames", "12",
+		o := call(t, append([]string{"run", "--slo", "none", "--threads", "2", "-m", modelFile(t, "yolox_nano_person_192"), "-m", modelFile(t, "nanodet_m_416"), "--frames", "4",
 			"-o", file, "pic=" + photo, clip}, cameras...)...)
 		if o.code != 0 || o.stdout != "" {
 			t.Fatalf("%+v", o)
@@ -260,11 +260,11 @@ func TestLiveAndFileSources(t *testing.T) {
 			if n := count(all, "pic", model); n != 1 {
 				t.Errorf("%s: %d results of the picture", model, n)
 			}
-			if n := count(all, "clip", model); n != 12 {
+			if n := count(all, "clip", model); n != 4 {
 				t.Errorf("%s: %d results of the clip", model, n)
 			}
 			for _, name := range []string{"a", "b"} { // newer frames may have taken the place of others
-				if n := count(all, name, model); n < 1 || n > 12 {
+				if n := count(all, name, model); n < 1 || n > 4 {
 					t.Errorf("%s: %d results of %s", model, n, name)
 				}
 			}
@@ -276,7 +276,7 @@ func TestLiveAndFileSources(t *testing.T) {
 		}
 	})
 	t.Run("duration", func(t *testing.T) {
-		o := call(t, fast(t, append(cameras, "--duration", "1s", "--events")...)...)
+		o := call(t, unhurried(t, append(cameras, "--duration", "1s", "--events")...)...)
 		if o.code != 0 {
 			t.Fatalf("%+v", o)
 		}
@@ -287,7 +287,7 @@ func TestLiveAndFileSources(t *testing.T) {
 		}
 	})
 	t.Run("events", func(t *testing.T) {
-		o := call(t, fast(t, append(cameras, "pic="+photo, "--frames", "3", "--events")...)...)
+		o := call(t, unhurried(t, append(cameras, "pic="+photo, "--frames", "3", "--events")...)...)
 		if o.code != 0 {
 			t.Fatalf("%+v", o)
 		}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"fmt"
+	"image"
+	"image/jpeg"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,7 +31,7 @@ func TestTroubleStaysWithItsCamera(t *testing.T) {
 	bad := good[:len(good)/2]
 	yard := motionJPEG(t, 20*time.Millisecond, func(i int) []byte { return [][]byte{good, bad}[i%2] })
 	t.Setenv(quick, "1")
-	f := follow(t, fast(t, "--events", "door=rtsp://127.0.0.1:"+door.Port+"/cam#decoder=ffmpeg", "yard="+yard.URL, "check=test:pattern?size=320x240&fps=30")...)
+	f := follow(t, unhurried(t, "--events", "door=rtsp://127.0.0.1:"+door.Port+"/cam#decoder=ffmpeg", "yard="+yard.URL, "check=test:pattern?size=320x240&fps=30")...)
 	f.turns("door", "open")
 	f.results("door", 3)
 	for _, trouble := range []struct {
@@ -39,7 +41,6 @@ func TestTroubleStaysWithItsCamera(t *testing.T) {
 	}{
 		{"hangs", func() { door.Do("hang") }, func() { door.Do("go") }, "no picture for 2s"},
 		{"drops", func() { door.Do("drop") }, func() {}, ""},
-		{"away", func() { door.Do("away") }, func() { door.Do("back") }, ""},
 		{"loses its child", func() {
 			for _, pid := range f.children() {
 				if n, err := strconv.Atoi(pid); err == nil {
@@ -60,7 +61,7 @@ func TestTroubleStaysWithItsCamera(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	all := summary(t, f.out.String(), map[string]string{"door": "open", "yard": "open", "check": "open"})
-	if s := all["door"]; s.Connects != 5 || s.Dropped["stalled"] != 1 {
+	if s := all["door"]; s.Connects != 4 || s.Dropped["stalled"] != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s := all["yard"]; s.Connects != 1 || s.Dropped["corrupt"] == 0 || s.Dropped["stalled"] != 0 {
@@ -97,34 +98,18 @@ func captured(t *testing.T, r *result) time.Time {
 	return at
 }
 
-// limitedGroup makes a control group with a limit on its memory, and returns what puts a process into it.
-func limitedGroup(t *testing.T, limit int) (procs string) {
-	t.Helper()
-	name := fmt.Sprintf("eyas-run-test-%d", os.Getpid())
-	for _, c := range []struct{ root, file string }{
-		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"},
-	} {
-		group := filepath.Join(c.root, name)
-		if os.Mkdir(group, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = os.Remove(group) })
-		if os.WriteFile(filepath.Join(group, c.file), []byte(strconv.Itoa(limit)), 0) == nil {
-			return filepath.Join(group, "cgroup.procs")
-		}
-	}
-	t.Skip("no control group with a memory limit can be made here")
-	return ""
-}
-
 // A group whose memory is too small for the cameras is refused with both numbers, before the start where their sizes are known,
 // else when they are; nothing is killed.
 func TestCamerasDoNotFitIntoTheGroup(t *testing.T) {
 	const limit = 160 << 20
-	procs := limitedGroup(t, limit)
-	huge := scene(t, 8000, 6000)
-	yard := motionJPEG(t, 50*time.Millisecond, func(int) []byte { return huge })
-	numbers := regexp.MustCompile(`\(\d+ bytes\) needed, this machine has .* \(\d+ bytes\): free memory or raise the control group's limit`)
+	procs := filepath.Join(testenv.MemoryGroup(t, limit), "cgroup.procs")
+	var huge bytes.Buffer
+	if err := jpeg.Encode(&huge, image.NewGray(image.Rect(0, 0, 8000, 6000)), nil); err != nil {
+		t.Fatal(err)
+	}
+	yard := motionJPEG(t, 50*time.Millisecond, func(int) []byte { return huge.Bytes() })
+	numbers := regexp.MustCompile(`\(\d+ bytes\) needed, this machine has .* \(\d+ bytes\): free memory or raise the control group's limit` +
+		`|frames need .* MiB of memory, .* MiB can be had: .* or raise the memory limit`) // the plan says so, else the ring
 	for _, c := range []struct {
 		name    string
 		sources []string
@@ -135,7 +120,7 @@ func TestCamerasDoNotFitIntoTheGroup(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("EYAS_HOME", t.TempDir())
-			cmd := command(fast(t, append(c.sources, "--duration", "2s")...)...)
+			cmd := command(unhurried(t, append(c.sources, "--duration", "2s")...)...)
 			cmd.Args = append([]string{"sh", "-c", "echo $$ >" + procs + `; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = "/bin/sh"
 			f := followCommand(t, cmd)
@@ -201,6 +186,7 @@ func TestRestartsLeaveNothing(t *testing.T) {
 	cfg := eyas.Config{
 		Models:        map[string]eyas.ModelConfig{"person": {Path: modelFile(t, "yolox_nano_person_192")}},
 		Sources:       eyas.Sources{{Name: "yard", URL: yard.URL}},
+		SLO:           eyas.NoSLO,
 		SourceOptions: []camera.Option{camera.Times(camera.Timing{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond})},
 	}
 	rt, err := eyas.Open(t.Context(), cfg)

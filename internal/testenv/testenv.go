@@ -7,10 +7,12 @@
 package testenv
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 )
@@ -109,4 +111,25 @@ func Script(t testing.TB, path, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// MemoryGroup makes a control group whose processes have so many bytes of memory, and returns its folder, which goes with the
+// test. Where none can be made the test skips: only root can, and not in every container.
+func MemoryGroup(t testing.TB, limit int) string {
+	t.Helper()
+	name := fmt.Sprintf("eyas-test-%d", os.Getpid())
+	for _, c := range []struct{ root, file string }{
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"},
+	} {
+		group := filepath.Join(c.root, name)
+		if os.Mkdir(group, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(group) })
+		if os.WriteFile(filepath.Join(group, c.file), []byte(strconv.Itoa(limit)), 0) == nil {
+			return group
+		}
+	}
+	t.Skip("no control group with a memory limit can be made here")
+	return ""
 }
