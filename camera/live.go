@@ -12,17 +12,18 @@ import (
 // Cause says why a captured frame never became a result.
 type Cause uint8
 
-// The causes. A source counts all but Late and Superseded, which are its sink's.
+// The causes. A source counts those that are Corrupt, Stalled and NoSlot, its sink the others.
 const (
 	Late       Cause = iota // its deadline had passed
 	Superseded              // a newer frame came while it waited
 	Corrupt                 // its bytes are damaged or cut off
 	Stalled                 // the camera went silent: one for each time
 	NoSlot                  // every slot of the ring was held when it came
+	Unfinished              // it waited when the run was told to end
 	causes
 )
 
-var causeNames = [causes]string{"late", "superseded", "corrupt", "stalled", "no slot"}
+var causeNames = [causes]string{"late", "superseded", "corrupt", "stalled", "no slot", "unfinished"}
 
 // String returns the word that results and metrics use.
 func (c Cause) String() string {
@@ -118,7 +119,7 @@ func (b *base) RingBytes() int64 {
 	if s.w == 0 || s.h == 0 {
 		s.w, s.h = 1920, 1080
 	}
-	return s.ring(b.opts.slots(true)).Bytes()
+	return s.ring(b.opts.slots(st.FPS)).Bytes()
 }
 
 // monitor keeps the Stats of a source.

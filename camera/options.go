@@ -2,6 +2,8 @@ package camera
 
 import (
 	"log/slog"
+	"math"
+	"time"
 
 	"github.com/eyas-edge/eyas/camera/v4l2"
 )
@@ -9,6 +11,7 @@ import (
 const (
 	defaultMaxPixels = 100_000_000
 	defaultBuffers   = 8
+	defaultFPS       = 30
 	liveSlots        = 2 // one is written while the other is read
 )
 
@@ -20,7 +23,10 @@ type options struct {
 	every     int
 	maxFrames int // 0: no limit
 	realtime  bool
-	buffers   int // 0: the kind's default
+	buffers   int           // 0: the kind's default
+	wait      time.Duration // of a live frame
+	mostWait  int           // frames
+	held      int           // live frames, by the receiver
 	name      string
 	log       *slog.Logger
 	timing    Timing
@@ -64,9 +70,19 @@ func Realtime() Option {
 
 // Buffers sets how many frames of one source exist at most. A file waits for a Release when all are in use, so a receiver that
 // holds n frames needs n+1; it defaults to 8, made as they are needed. A live source drops frames then; it
-// defaults to 2, of which one is written and the other waits or is read.
+// defaults to 2, of which one is written and the other waits or is read, and those of Waiting.
 func Buffers(n int) Option {
 	return func(o *options) { o.buffers = max(n, 1) }
+}
+
+// Waiting makes room for the frames of a live source that may wait for as long as d, but for at most n.
+func Waiting(d time.Duration, n int) Option {
+	return func(o *options) { o.wait, o.mostWait = d, n }
+}
+
+// Held makes room for n more frames of a live source, which its receiver holds.
+func Held(n int) Option {
+	return func(o *options) { o.held = max(n, 0) }
 }
 
 // Times sets the time-outs of live sources.
@@ -122,15 +138,15 @@ func (o *options) tooLarge(w, h int) bool {
 	return w > 0 && h > o.maxPixels/w
 }
 
-// slots is how many frames there may be.
-func (o *options) slots(live bool) int {
-	switch {
-	case o.buffers > 0:
+// slots is how many frames of a live source with so many a second there may be.
+func (o *options) slots(fps float64) int {
+	if o.buffers > 0 {
 		return o.buffers
-	case live:
-		return liveSlots
 	}
-	return defaultBuffers
+	if !(fps > 0) {
+		fps = defaultFPS
+	}
+	return liveSlots + o.held + int(min(math.Ceil(o.wait.Seconds()*fps), float64(o.mostWait)))
 }
 
 // total is what remains of n frames after Every and MaxFrames.

@@ -1,6 +1,7 @@
 package camera
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (o *Output) Format(f frame.Format, c frame.Colour, w, h int, fps float64) e
 			return Permanent(err)
 		}
 	} else {
-		o.pool = newPool(o.base.opts.slots(false), s)
+		o.pool = newPool(cmp.Or(o.base.opts.buffers, defaultBuffers), s)
 	}
 	o.made, o.size = s, f.Bytes(w, h)
 	return nil
@@ -84,7 +85,7 @@ func (o *Output) Format(f frame.Format, c frame.Colour, w, h int, fps float64) e
 // makeRing takes the memory for live frames of a shape, and gives up what there was: in this order, so that processes
 // which are told that the old ring is over find the new one.
 func (o *Output) makeRing(s shape) error {
-	l := s.ring(o.base.opts.slots(true))
+	l := s.ring(o.base.opts.slots(o.monitor.Stats().FPS))
 	if o.base.reserve != nil {
 		if err := o.base.reserve(l.Bytes()); err != nil {
 			return err

@@ -22,10 +22,11 @@ func (rt *Runtime) limit() (slo time.Duration, asked bool) {
 	return 0, false
 }
 
-// free says whether ladders are ours to choose.
+// free says whether ladders are ours to choose: where an SLO was asked for and no ladder. The one that cameras have by default
+// is worth no search at every start.
 func (rt *Runtime) free() bool {
-	slo, _ := rt.limit()
-	return slo > 0 && len(rt.cfg.Batch) == 0
+	_, asked := rt.limit()
+	return asked && len(rt.cfg.Batch) == 0
 }
 
 // Choice is how a runtime has decided to run, and why.
@@ -66,7 +67,7 @@ func (rt *Runtime) prepare(ctx context.Context) error {
 	}
 	slo, asked := rt.limit()
 	e := brief
-	if slo > 0 {
+	if asked {
 		e = thorough
 	}
 	trials, err := rt.try(ctx, e)

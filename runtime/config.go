@@ -245,9 +245,6 @@ func (c *Config) notYet() error {
 		set["models."+key+".priority"] = m.Priority != 0
 		set["models."+key+".max_hold"] = m.MaxHold != 0
 	}
-	for _, s := range c.Sources {
-		set["sources."+s.Name+".weight"] = s.Weight != 0 && s.Weight != 1
-	}
 	for _, what := range slices.Sorted(maps.Keys(set)) {
 		if set[what] {
 			return as(ErrNotYet, fmt.Errorf("%s: not yet in this version: leave it out", what))

@@ -252,12 +252,12 @@ func (m *Model) Detect(ctx context.Context, f *camera.Frame) (*Result, error) {
 	if err := s.Fill(f); err != nil {
 		return nil, err
 	}
-	var found look
-	if err := m.look(ctx, s, &found); err != nil {
+	found := make([][]decode.Detection, 1)
+	if err := m.look(ctx, s, found); err != nil {
 		return nil, err
 	}
 	res := header(f)
-	m.finish(&found, &res)
+	m.finish(&look{found[0], Timing{Pre: s.Pre, Infer: s.Infer, Post: s.Post, Batch: 1}}, &res)
 	return &res, nil
 }
 
@@ -278,24 +278,23 @@ func header(f *camera.Frame) Result {
 	}
 }
 
-// look is what one run found, kept when the set has been given back.
+// look is what a run found in one picture, kept when the set has been given back.
 type look struct {
-	found  [1][]decode.Detection
+	found  []decode.Detection
 	timing Timing
 }
 
-// look runs the model on the picture in a set. It allocates only where more is found than before.
-func (m *Model) look(ctx context.Context, s *lane.Set, l *look) error {
-	l.found[0] = l.found[0][:0]
-	stats, err := s.Detect(ctx, l.found[:], m.options)
+// look runs the model on the pictures in a set, and puts what was found in each at the end of found's. It allocates only where
+// more is found than before.
+func (m *Model) look(ctx context.Context, s *lane.Set, found [][]decode.Detection) error {
+	stats, err := s.Detect(ctx, found, m.options)
 	if errors.Is(err, ort.ErrQuota) {
 		return as(ErrBudget, err)
 	}
 	if err != nil {
 		return err
 	}
-	l.timing = Timing{Pre: s.Pre, Infer: s.Infer, Post: s.Post, Batch: 1}
-	m.count(stats)
+	m.count(stats, len(found))
 	return nil
 }
 
@@ -306,7 +305,7 @@ func (m *Model) finish(l *look, res *Result) {
 	if !res.Captured.IsZero() {
 		res.Age = time.Since(res.Captured)
 	}
-	for _, d := range l.found[0] {
+	for _, d := range l.found {
 		res.Detections = append(res.Detections, Detection{
 			Class: m.info.Label(d.ClassID), ClassID: d.ClassID, Score: d.Score, Box: d.Box,
 		})

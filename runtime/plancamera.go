@@ -2,13 +2,12 @@ package runtime
 
 import (
 	"fmt"
-	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/camera/ring"
 )
 
 // CameraPlan is cameras of one kind that a plan has room for.
@@ -78,10 +77,8 @@ func (c CameraPlan) String() string {
 // frameBytes returns what the frames of all the cameras take. With an SLO a frame may wait for as long as that, but
 // no more wait than one run takes.
 func (c CameraPlan) frameBytes(slo time.Duration, batch int) int64 {
-	waiting := min(math.Ceil(slo.Seconds()*c.FPS), float64(batch))
-	page := int64(os.Getpagesize())
-	slot := (int64(c.Format.Bytes(c.Width, c.Height)) + page - 1) / page * page
-	return int64(c.Count) * (ringSlots + int64(waiting)) * slot
+	l := ring.Layout{Format: c.Format, Width: c.Width, Height: c.Height, Slots: ringSlots + waitingFrames(slo, c.FPS, batch)}
+	return int64(c.Count) * l.Bytes()
 }
 
 // childBytes returns an allowance for the processes that decode for the cameras, see childBasis.

@@ -17,11 +17,13 @@ type scoreCheck struct {
 	said     bool
 }
 
-func (m *Model) count(s decode.Stats) {
+// count takes what was seen in a run of n pictures.
+func (m *Model) count(s decode.Stats, n int) {
 	m.mu.Lock()
-	m.scores.pictures++
+	before := m.scores.pictures
+	m.scores.pictures += n
 	m.scores.highest = max(m.scores.highest, s.Highest)
-	due := m.scores.pictures == checkAfter || s.Highest > scoreLimit
+	due := before < checkAfter && m.scores.pictures >= checkAfter || s.Highest > scoreLimit
 	m.mu.Unlock()
 	if due {
 		m.checkScores(false)

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/eyas-edge/eyas/camera"
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/internal/rate"
@@ -29,6 +31,10 @@ type SourceStatus struct {
 	FPSIn  float64       // captured a second, over the last few
 	FPSOut float64       // delivered a second
 	Age    time.Duration // from capture to result, of the last delivered frame; 0 for files
+
+	// Of all delivered frames of a live source: how their ages spread, within 1 %, and how many missed the SLO.
+	Ages   Spread
+	Missed uint64
 }
 
 // appendJSON appends the status as an object of a summary.
@@ -38,11 +44,14 @@ func (s *SourceStatus) appendJSON(dst []byte) []byte {
 	for _, n := range []struct {
 		key   string
 		value uint64
-	}{{"captured", s.Captured}, {"delivered", s.Delivered}, {"connects", s.Connects}} {
+	}{{"captured", s.Captured}, {"delivered", s.Delivered}, {"missed", s.Missed}, {"connects", s.Connects}} {
 		dst = append(append(append(dst, `,"`...), n.key...), `":`...)
 		dst = strconv.AppendUint(dst, n.value, 10)
 	}
-	dst = append(dst, `,"dropped":{`...)
+	dst = appendMillis(append(dst, `,"age_ms":{"p50":`...), s.Ages.P50)
+	dst = appendMillis(append(dst, `,"p95":`...), s.Ages.P95)
+	dst = appendMillis(append(dst, `,"p99":`...), s.Ages.P99)
+	dst = append(dst, `},"dropped":{`...)
 	first := true
 	s.Dropped.Each(func(cause string, n uint64) {
 		if !first {
@@ -73,24 +82,60 @@ func (rt *Runtime) Status() []SourceStatus {
 
 // track follows one source through a call of Stream.
 type track struct {
-	source     camera.Source
-	superseded func() uint64
-	over       atomic.Bool // the call of Stream has ended: its memory is given back
+	source camera.Source
+	over   atomic.Bool // the call of Stream has ended: its memory is given back
+
+	slo time.Duration // 0 for none
 
 	mu        sync.Mutex
 	end       string // ended or failed, "" while it runs
 	trouble   string
 	delivered uint64
+	dropped   camera.Drops // beside those that the source counts
 	out       rate.Meter
 	age       time.Duration
+	ages      *hdrhistogram.Histogram // in microseconds; nil for a file
+	missed    uint64
+}
+
+// oldest is the age up to which ages are told apart.
+const oldest = time.Minute
+
+func newTrack(source camera.Source, slo time.Duration) *track {
+	t := &track{source: source, slo: slo}
+	if source.Live() {
+		t.ages = hdrhistogram.New(1, oldest.Microseconds(), 2)
+	}
+	return t
 }
 
 // deliver counts a frame whose results are about to be yielded.
 func (t *track) deliver(age time.Duration) {
 	t.out.Add(time.Now())
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.delivered++
 	t.age = age
+	if t.ages != nil {
+		_ = t.ages.RecordValue(min(max(age, 0), oldest).Microseconds()) // it is within the histogram's bounds
+		if t.slo > 0 && age > t.slo {
+			t.missed++
+		}
+	}
+}
+
+// spread returns how ages spread.
+func (t *track) spread() Spread {
+	at := func(percent float64) time.Duration {
+		return time.Duration(t.ages.ValueAtQuantile(percent)) * time.Microsecond
+	}
+	return Spread{P50: at(50), P95: at(95), P99: at(99)}
+}
+
+// drop counts a frame that no model looked at.
+func (t *track) drop(c camera.Cause) {
+	t.mu.Lock()
+	t.dropped[c]++
 	t.mu.Unlock()
 }
 
@@ -118,10 +163,15 @@ func (t *track) status() SourceStatus {
 		}
 		s.Captured, s.Dropped, s.Connects, s.FPSIn = st.Captured, st.Dropped, st.Connects, st.Rate
 	}
-	s.Dropped[camera.Superseded] += t.superseded()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.Delivered, s.Age = t.delivered, t.age
+	for cause, n := range t.dropped {
+		s.Dropped[cause] += n
+	}
+	s.Delivered, s.Age, s.Missed = t.delivered, t.age, t.missed
+	if t.ages != nil {
+		s.Ages = t.spread()
+	}
 	if t.end != "" {
 		s.State = t.end
 	}

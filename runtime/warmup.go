@@ -74,8 +74,8 @@ func (rt *Runtime) warmAll(ctx context.Context) error {
 
 // try measures every setting that there is to choose from.
 func (rt *Runtime) try(ctx context.Context, e effort) ([]trial, error) {
-	slo, _ := rt.limit()
-	settings := settingsFor(machine.CPUs(), rt.cfg.Lanes, rt.cfg.Threads, slo > 0 && rt.ep == ort.EPCPU)
+	slo, asked := rt.limit()
+	settings := settingsFor(machine.CPUs(), rt.cfg.Lanes, rt.cfg.Threads, asked && rt.ep == ort.EPCPU)
 	rt.longest = 2 * slo // the first run of a size is no measure yet
 	defer func() { rt.longest = 0 }()
 	b := rt.newProgress(len(settings))

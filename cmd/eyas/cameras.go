@@ -54,11 +54,26 @@ func (s *session) reportCameras(all []eyas.SourceStatus) {
 		if s.frames < reportFrames && c.State != "lost" {
 			continue
 		}
-		text := fmt.Sprintf("%s: %d frames captured, %d delivered, %s", c.Name, c.Captured, c.Delivered, dropsText(c))
+		text := fmt.Sprintf("%s: %d frames captured, %d delivered, %d of them late, age p50 %s, p95 %s, p99 %s ms, %s", c.Name, c.Captured,
+			c.Delivered, c.Missed, tenths(c.Ages.P50), tenths(c.Ages.P95), tenths(c.Ages.P99), dropsText(c))
 		if c.State == "lost" { // what failed has said so already
 			text += fmt.Sprintf("; lost: %s", c.Error)
 		}
 		s.cfg.Logger.Info(text)
+	}
+}
+
+// tenths writes a time in milliseconds.
+func tenths(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1000) }
+
+// reportChoice says how the models were run under an SLO, and why so.
+func (s *session) reportChoice(c *eyas.Choice) {
+	if c.Why == "" || s.frames < reportFrames {
+		return
+	}
+	s.cfg.Logger.Info(c.Why)
+	for _, m := range c.Models {
+		s.cfg.Logger.Info(fmt.Sprintf("model %s: batches of %v, all of them warm before the first frame", m.Model, m.Ladder))
 	}
 }
 

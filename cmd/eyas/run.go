@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,9 +41,6 @@ func (c *runCmd) Run(e *env) error {
 	cfg.Logger = e.log
 	if err := cfg.Validate(); err != nil {
 		return err
-	}
-	if len(cfg.Batch) > 0 && slices.Max(cfg.Batch) > 1 {
-		return exitError{exitUsage, "run: batch sizes above 1: not yet in this version: leave it out"} // plan and bench take them
 	}
 	if c.Check || c.PrintConfig {
 		return c.show(e, &cfg)
@@ -143,6 +139,7 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	rt.Close() // says what only the end of a run shows
 	s.event(eyas.Event{Kind: "summary", Time: time.Now(), Frames: s.frames, Detections: s.objects, Failed: s.failed,
 		Took: time.Since(start), Memory: &memory, Sources: cameras})
+	s.reportChoice(rt.Choice())
 	s.reportCameras(cameras)
 	s.report(&memory)
 	return s.end(sources, s.unheard())

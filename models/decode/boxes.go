@@ -92,8 +92,7 @@ func tanh(x float32) float32 { return float32(math.Tanh(float64(x))) }
 // place maps a box of the input to the picture: whole, as suppression compares it, and clipped,
 // as it is reported. It says false for a box that is not finite or has nothing inside the picture.
 func (d *Decoder) place(in [4]float32) (whole, box [4]float32, ok bool) {
-	whole[0], whole[1] = d.trans.Undo(in[0], in[1])
-	whole[2], whole[3] = d.trans.Undo(in[2], in[3])
+	whole = d.trans.UndoBox(in)
 	for k, x := range whole {
 		if !(x >= -tooFar && x <= tooFar) {
 			return whole, box, false
