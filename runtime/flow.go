@@ -99,12 +99,12 @@ func newFlow(rt *Runtime, sources []camera.Source) (*flow, error) {
 		f.timers = append(f.timers, time.NewTimer(idleCheck))
 	}
 	for i, m := range rt.models {
-		profile, fill := rt.profileOf(i)
-		b, err := batch.New[*step](batch.Config{Profile: profile, Lanes: len(rt.lanes)})
+		c := &rt.choice.Models[i]
+		b, err := batch.New[*step](batch.Config{Profile: c.Timings(), Lanes: len(rt.lanes)})
 		if err != nil {
 			return nil, fmt.Errorf("model %s: %w", m.key, err)
 		}
-		f.batchers, f.fillTime = append(f.batchers, b), append(f.fillTime, fill)
+		f.batchers, f.fillTime = append(f.batchers, b), append(f.fillTime, frameFill(c))
 		f.most = max(f.most, (lane.Inputs*len(rt.lanes)+1)*m.program.Largest())
 	}
 	groups, files := 0, -1
@@ -137,17 +137,10 @@ func (rt *Runtime) deadline() time.Duration {
 	return rt.choice.SLO
 }
 
-// profileOf returns what a batcher is to know of a model's runs, and how long a frame takes to be filled in.
-func (rt *Runtime) profileOf(i int) (p batch.Profile, fill time.Duration) {
-	for _, m := range rt.choice.Models[i].Profiles {
-		p = append(p, batch.Timing{
-			Batch: m.Batch, P50: m.Busy.P50 + m.Read.P50, P95: m.Busy.P95 + m.Read.P95, P99: m.Busy.P99 + m.Read.P99,
-		})
-		if fill == 0 {
-			fill = m.Fill.P50 / time.Duration(m.Batch)
-		}
-	}
-	return p, fill
+// frameFill returns how long a frame of a model takes to be filled in.
+func frameFill(m *ModelChoice) time.Duration {
+	first := &m.Profiles[0]
+	return first.Fill.P50 / time.Duration(first.Batch)
 }
 
 // admit makes room for a source with the batchers of its models.
