@@ -166,15 +166,6 @@ func (b *Batcher[H]) Full(camera int) bool {
 	return c.n >= c.room
 }
 
-// Supersede gives up the oldest frame of a camera whose memory a newer one needs; nothing if none waits.
-func (b *Batcher[H]) Supersede(camera int) []Drop[H] {
-	b.drops = b.drops[:0]
-	if b.core.queue.cameras[camera].n > 0 {
-		b.drop(b.core.supersede(camera), Superseded)
-	}
-	return b.drops
-}
-
 // Waiting returns the number of frames that wait.
 func (b *Batcher[H]) Waiting() int { return b.core.queue.n }
 
