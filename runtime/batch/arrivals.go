@@ -62,6 +62,19 @@ func (a *arrivals) arrived(now, deadline time.Duration) {
 // steady says that the next frame of the camera can be told.
 func (a *arrivals) steady() bool { return a.seen > 3 && a.stray < regular && a.period > 0 }
 
+// next returns when the next frame of a steady camera should come, after now. One that is overdue by no more than usual may
+// come any moment; one by more is lost.
+func (a *arrivals) next(now time.Duration) time.Duration {
+	at := a.due
+	if over := float64(now-at) - 2*a.stray*a.period; over > 0 {
+		at += time.Duration(math.Ceil(over/a.period) * a.period)
+	}
+	if at <= now {
+		at = now + time.Duration(a.stray*a.period/2) + 1
+	}
+	return at
+}
+
 // rate follows how many frames come from all cameras together.
 type rate struct {
 	n    int
@@ -79,10 +92,17 @@ func (r *rate) arrived(now time.Duration, cameras int) {
 	r.last = now
 }
 
-// perSecond returns the rate, 0 before it is known.
-func (r *rate) perSecond() float64 {
-	if r.n < 2 || r.gap <= 0 {
+// patience is how many mean gaps of silence are nothing unusual.
+const patience = 4
+
+// perSecond returns the rate at now, 0 before it is known. After a long silence it falls.
+func (r *rate) perSecond(now time.Duration) float64 {
+	if r.n < 2 {
 		return 0
 	}
-	return 1 / r.gap
+	gap := max(r.gap, (now-r.last).Seconds()/patience)
+	if gap <= 0 {
+		return 0
+	}
+	return 1 / gap
 }

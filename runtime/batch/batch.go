@@ -144,12 +144,11 @@ func (b *Batcher[H]) Offer(f Frame[H], now time.Duration) []Drop[H] {
 	}
 	c.arrived(f.Camera, f.Deadline, now)
 	if !c.possible(f.Deadline, now) {
-		c.lost(f.Camera)
 		b.drops = append(b.drops, Drop[H]{f, Late})
 		return b.drops
 	}
 	if cam := &c.queue.cameras[f.Camera]; cam.n >= cam.room {
-		b.drop(c.supersede(f.Camera), Superseded)
+		b.drop(c.queue.remove(int32(f.Camera)), Superseded)
 	}
 	id := c.queue.push(f.Camera, f.Captured, f.Deadline)
 	if int(id) == len(b.handles) {
@@ -164,6 +163,15 @@ func (b *Batcher[H]) Offer(f Frame[H], now time.Duration) []Drop[H] {
 func (b *Batcher[H]) Full(camera int) bool {
 	c := &b.core.queue.cameras[camera]
 	return c.n >= c.room
+}
+
+// Supersede gives up the oldest frame of a camera whose memory a newer one needs; nothing if none waits.
+func (b *Batcher[H]) Supersede(camera int) []Drop[H] {
+	b.drops = b.drops[:0]
+	if b.core.queue.cameras[camera].n > 0 {
+		b.drop(b.core.queue.remove(int32(camera)), Superseded)
+	}
+	return b.drops
 }
 
 // Waiting returns the number of frames that wait.
@@ -194,6 +202,9 @@ func (b *Batcher[H]) Finished(lane int, took, now time.Duration) {
 // Limit keeps batches at or below a size, as memory pressure asks for; at least the smallest of the ladder remains. 0 takes the
 // limit away.
 func (b *Batcher[H]) Limit(size int) { b.core.limit(size) }
+
+// Request says what the batcher would do with a lane that is free now, for a Scheduler.
+func (b *Batcher[H]) Request() Request { return b.core.request() }
 
 func (b *Batcher[H]) frame(id int32) Frame[H] {
 	var zero H

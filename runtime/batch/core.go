@@ -12,6 +12,10 @@ const ahead = 2
 // briefest is the shortest wait: less is not worth waking up for.
 const briefest = 50 * time.Microsecond
 
+// probe is how often in a row a free lane may find that nothing can be in time: then a frame is run all the same, to find out
+// whether the machine is still as slow as it was when it was last seen.
+const probe = 16
+
 // run is a batch that a lane has.
 type run struct {
 	index    int           // of its size in the ladder
@@ -36,8 +40,9 @@ type core struct {
 	policy  Policy
 	view    View
 	lanes   []laneState
-	exp []nextArrival
 	now     time.Duration
+
+	barren int // times since the last run that nothing could be in time on a free lane
 
 	dropped, taken []int32 // slots, by the last decision
 }
@@ -99,13 +104,25 @@ func (c *core) arrived(camera int, deadline, now time.Duration) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// possible says whether any lane could do a frame by its deadline in a run of its own.
-func (c *core) possible(deadline, now time.Duration) bool {
+// free returns when the first lane should be free.
+func (c *core) free() time.Duration {
 	free := c.lanes[0].free
 	for i := range c.lanes {
 		free = min(free, c.lanes[i].free)
 	}
-	return deadline == Never || max(now, free)+seconds(c.learned.mean(0)) <= deadline
+	return free
+}
+
+// possible says whether any lane could do a frame by its deadline in a run of its own.
+func (c *core) possible(deadline, now time.Duration) bool {
+	free := c.free()
+	if deadline == Never || max(now, free)+seconds(c.learned.mean(0)) <= deadline {
+		return true
+	}
+	if free <= now {
+		c.barren++
+	}
+	return c.barren > probe
 }
 
 // decide fills dropped and taken.
@@ -121,24 +138,41 @@ func (c *core) decide(lane int, now time.Duration) decision {
 		return decision{action: Wait, until: max(l.free, now+briefest)}
 	}
 	c.look(now, start)
-	choice := c.policy.Choose(&c.view)
-	for range min(choice.Drop, len(c.view.Due)) {
-		c.dropped = append(c.dropped, c.takeFirst())
+	choice := Choice{Count: 1}
+	if c.barren <= probe {
+		choice = c.policy.Choose(&c.view)
 	}
-	if c.queue.n == 0 {
-		return decision{action: Idle}
+	choice.Fair = choice.Fair && choice.Count > 0 && c.owes()
+	if choice.Fair {
+		c.takeByTurn(choice.Count, start+c.view.Time[choice.Index])
 	}
-	if choice.Count <= 0 {
-		return decision{action: Wait, until: max(choice.Until, now+briefest)}
+	if len(c.taken) == 0 {
+		if choice.Count <= 0 && choice.Drop >= c.queue.n {
+			c.barren++
+		}
+		for range min(choice.Drop, c.queue.n) {
+			c.dropped = append(c.dropped, c.takeFirst())
+		}
+		if c.queue.n == 0 {
+			return decision{action: Idle}
+		}
+		if choice.Count <= 0 {
+			return decision{action: Wait, until: max(choice.Until, now+briefest)}
+		}
+		for range min(choice.Count, c.sizes[choice.Index], c.queue.n) {
+			c.serve(c.queue.slots[c.queue.first].camera)
+		}
 	}
-	index := min(max(choice.Index, 0), c.ladder-1)
-	count := min(choice.Count, c.sizes[index], c.queue.n)
+	index := c.view.Fit(len(c.taken))
+	if !choice.Fair {
+		index = choice.Index
+	}
 	took := seconds(c.learned.mean(index))
-	c.take(count, start+took, choice.Fair)
 	r := run{index, Never}
 	for _, id := range c.taken {
 		r.earliest = min(r.earliest, c.queue.slots[id].deadline)
 	}
+	c.barren = 0
 	l.runs[l.n] = r
 	l.n++
 	l.free = start + took
@@ -147,7 +181,7 @@ func (c *core) decide(lane int, now time.Duration) decision {
 
 // shed gives up frames at the head whose deadline lies before done.
 func (c *core) shed(done time.Duration) {
-	for c.queue.n > 0 && c.queue.slots[c.queue.first].deadline < done {
+	for c.queue.n > 0 && c.queue.slots[c.queue.first].deadline < done && c.barren <= probe {
 		c.dropped = append(c.dropped, c.takeFirst())
 	}
 }
@@ -158,11 +192,11 @@ func (c *core) takeFirst() int32 { return c.queue.remove(c.queue.slots[c.queue.f
 // look fills the view.
 func (c *core) look(now, start time.Duration) {
 	v := &c.view
-	v.Now, v.Start, v.Waiting, v.Rate = now, start, c.queue.n, c.rate.perSecond()
+	v.Now, v.Start, v.Waiting, v.Rate = now, start, c.queue.n, c.rate.perSecond(now)
 	v.Sizes, v.Time, v.Due = c.sizes[:c.ladder], v.Time[:c.ladder], v.Due[:0]
 	for i := range v.Time {
 		mean := c.learned.mean(i)
-		v.Time[i] = seconds(mean * (1 + c.learned.sigma))
+		v.Time[i] = seconds(mean * (1 + margin*c.learned.sigma))
 	}
 	v.Oldest = c.queue.slots[c.queue.first].captured
 	for id := c.queue.first; id != none && len(v.Due) < shown; id = c.queue.slots[id].after {
@@ -195,8 +229,14 @@ func (c *core) limit(size int) {
 	}
 }
 
-// lost counts a frame that a camera lost before it waited.
-func (c *core) lost(camera int) {}
-
-// supersede takes out the oldest frame of a camera whose room is taken.
-func (c *core) supersede(camera int) int32 { return c.queue.remove(int32(camera)) }
+// request takes what waits as one batch.
+func (c *core) request() Request {
+	if c.queue.n == 0 {
+		return Request{Due: Never}
+	}
+	i := 0
+	for i < c.ladder-1 && c.sizes[i] < c.queue.n {
+		i++
+	}
+	return Request{Ready: true, Took: seconds(c.learned.mean(i) * (1 + margin*c.learned.sigma)), Due: c.queue.slots[c.queue.first].deadline}
+}

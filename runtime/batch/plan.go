@@ -6,64 +6,67 @@ import (
 )
 
 // horizon is the number of frames, waiting and expected, that a plan looks at.
-const horizon = 48
+const horizon = 64
 
 // unreached is the time of a state that no plan reaches.
 const unreached time.Duration = math.MaxInt64
 
-// first is the first batch of a plan: count frames up to the last-th of the frames looked at.
-type first struct{ last, count int16 }
+// first is how a plan begins: with a batch of count frames up to the last-th of those looked at.
+type first struct {
+	last, count int16
+	loses       bool // the plan does not serve all frames that wait
+}
 
 // plan is the table of a short look-ahead. As in the simulator's Optimum, batches serve frames in their order, and a batch
 // that ends with frame j serves the frames just before j; a state is the frames looked at, how many of them are served, and
 // the earliest time at which the lane can be free again.
 type plan struct {
 	at, due [horizon + 1]time.Duration // of the frames: 1-based
-	n       int
-	cost    [horizon + 1]time.Duration // of a batch of so many frames, padded
+	n       int                        // frames
+	waiting int                        // the first of them wait already
+	cost    [horizon + 1]time.Duration // run time of so many frames, padded
+	busy    [horizon + 1]time.Duration // until the next lane is free: with several, a part of that
+	tried   []int                      // frames of a batch, ascending
 	free    [horizon + 1][horizon + 1]time.Duration
 	first   [horizon + 1][horizon + 1]first
 	lo, hi  [horizon + 1]int // served: states outside are worse than those inside, or not reached
 }
 
-// solve fills the table for a lane that is free at start and returns the first batch of the best plan; worth is the value of
-// a second of the lane's time after end, in frames.
-func (p *plan) solve(start, end time.Duration, largest int, worth float64) first {
+// solve fills the table for a lane that is free at start and returns how the plan begins that serves the most frames. (To charge
+// a plan for time that it takes after the last frame made no difference.)
+func (p *plan) solve(start time.Duration) first {
 	p.free[0][0], p.first[0][0], p.lo[0], p.hi[0] = start, first{}, 0, 0
 	for j := 1; j <= p.n; j++ {
-		p.step(j, largest)
+		p.step(j)
 		if j < p.n {
 			p.lo[j] = p.trim(j, p.at[j+1])
 		}
 	}
-	best, choice := math.Inf(-1), first{}
-	for k := p.lo[p.n]; k <= p.hi[p.n]; k++ {
-		free := p.free[p.n][k]
-		if free == unreached {
-			continue
-		}
-		value := float64(k) - worth*max(free-end, 0).Seconds()
-		if value > best {
-			best, choice = value, p.first[p.n][k]
-		}
-	}
-	return choice
+	return p.first[p.n][p.hi[p.n]]
 }
 
 // step fills the states after j frames.
-func (p *plan) step(j, largest int) {
+func (p *plan) step(j int) {
 	lo, hi := p.lo[j-1], p.hi[j-1]
 	row, label := &p.free[j], &p.first[j]
-	for n := 1; n <= min(largest, j); n++ {
-		hi = max(hi, p.hi[j-n]+n)
+	for _, n := range p.tried {
+		if n <= j {
+			hi = max(hi, p.hi[j-n]+n)
+		}
 	}
 	for k := lo; k <= hi; k++ {
 		row[k] = unreached
 	}
 	copy(row[lo:p.hi[j-1]+1], p.free[j-1][lo:p.hi[j-1]+1])
-	copy(label[lo:p.hi[j-1]+1], p.first[j-1][lo:p.hi[j-1]+1])
+	for k := lo; k <= p.hi[j-1]; k++ {
+		label[k] = p.first[j-1][k]
+		label[k].loses = label[k].loses || j <= p.waiting
+	}
 	at := p.at[j]
-	for n := 1; n <= min(largest, j); n++ {
+	for _, n := range p.tried {
+		if n > j {
+			break
+		}
 		from, end := j-n, p.due[j-n+1]-p.cost[n]
 		if at > end {
 			continue // for larger n it may fit again only if deadlines are out of order
@@ -73,11 +76,13 @@ func (p *plan) step(j, largest int) {
 			if began > end {
 				continue
 			}
-			if done := began + p.cost[n]; done < row[k+n] {
+			if done := began + p.busy[n]; done < row[k+n] {
 				row[k+n] = done
-				if label[k+n] = p.first[from][k]; label[k+n].count == 0 {
-					label[k+n] = first{int16(j), int16(n)}
+				f := p.first[from][k]
+				if f.count == 0 {
+					f.last, f.count = int16(j), int16(n)
 				}
+				label[k+n] = f
 			}
 		}
 	}

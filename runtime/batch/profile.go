@@ -51,6 +51,10 @@ func (p Profile) Best() (size int, perSecond float64) {
 	return size, perSecond
 }
 
+// margin is what run times are taken longer than their mean, in standard deviations of what was learned. Two would lose more frames
+// than they save, by smaller batches and frames given up that would have been in time.
+const margin = 0.85
+
 const (
 	pace       = 1.0 / 16 // weight of one run in what is learned of the machine's speed and scatter
 	sizePace   = 1.0 / 32 // and of one batch size against the others
