@@ -31,7 +31,7 @@ An error is one line: what failed, on what, what to do. A second SIGINT or SIGTE
 | 2 | bad usage or configuration, or a part that this version does not have yet |
 | 3 | the model cannot be used |
 | 4 | the machine cannot do what was asked: execution provider, memory, library |
-| 130, 143 | stopped by SIGINT or SIGTERM with files left |
+| 129, 130, 143 | stopped by SIGHUP, SIGINT or SIGTERM with files left |
 | 141 | whoever read standard output has closed it, as head does |
 
 This page is written by ` + "`go test ./cmd/eyas -run TestCommandsAreDocumented -update`" + `.

@@ -13,8 +13,8 @@ import (
 // loaded cannot be interrupted. Results are written line by line, so that none is lost.
 const giveUpAfter = 1900 * time.Millisecond
 
-// signals turns the first SIGINT or SIGTERM into a cancelled context; the second ends the
-// process at once, as if nothing had been caught.
+// signals turns the first SIGINT, SIGTERM or SIGHUP into a cancelled context; a second SIGINT or SIGTERM ends the
+// process at once, as if nothing had been caught. A SIGHUP that nohup has ignored stays so.
 type signals struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -30,6 +30,10 @@ func watchSignals() *signals {
 	s := &signals{ch: make(chan os.Signal, 1), done: make(chan struct{}), pipe: make(chan os.Signal, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(s.ch, syscall.SIGHUP)
+		signal.Notify(s.pipe, syscall.SIGHUP) // when a terminal goes the kernel sends one, and its shell another
+	}
 	// Caught and never looked at: a write to a closed standard output fails then, instead of ending the process
 	// before a recording is finished. Children start with the default again, which ignoring would not give them.
 	signal.Notify(s.pipe, syscall.SIGPIPE)

@@ -108,7 +108,9 @@ func TestSignals(t *testing.T) {
 		{"interrupted folder", syscall.SIGINT, folder, 0, 130},
 		{"terminated folder", syscall.SIGTERM, folder, 0, 143},
 		{"frames of a pattern", syscall.SIGINT, "test:pattern?size=64x64&frames=1000000", 0, 130},
+		{"hung up", syscall.SIGHUP, "test:pattern?size=64x64&frames=1000000", 0, 129},
 		{"live", syscall.SIGINT, "test:pattern?size=64x64", 0, 0},
+		{"live, hung up", syscall.SIGHUP, "test:pattern?size=64x64", 0, 0},
 		{"live, terminated", syscall.SIGTERM, "test:pattern?size=64x64", 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
