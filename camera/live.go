@@ -95,6 +95,9 @@ type Monitored interface {
 	// Reserve has fn asked before that memory is taken, so many bytes in all, and again when the shape of the frames
 	// changes. An error ends the source. It is called before Run.
 	Reserve(fn func(bytes int64) error)
+	// Wait makes room for frames of a live source that may wait to be taken: for as long as d, but at most n. It is called
+	// before Run, too.
+	Wait(d time.Duration, n int)
 }
 
 // Stats is Monitored's.
@@ -102,6 +105,9 @@ func (b *base) Stats() Stats { return b.monitor.Stats() }
 
 // Reserve is Monitored's.
 func (b *base) Reserve(fn func(bytes int64) error) { b.reserve = fn }
+
+// Wait is Monitored's.
+func (b *base) Wait(d time.Duration, n int) { b.opts.wait, b.opts.mostWait = d, n }
 
 // RingBytes is Monitored's.
 func (b *base) RingBytes() int64 {

@@ -70,14 +70,9 @@ func Realtime() Option {
 
 // Buffers sets how many frames of one source exist at most. A file waits for a Release when all are in use, so a receiver that
 // holds n frames needs n+1; it defaults to 8, made as they are needed. A live source drops frames then; it
-// defaults to 2, of which one is written and the other waits or is read, and those of Waiting.
+// defaults to 2, of which one is written and the other waits or is read, and those that Monitored.Wait asks for.
 func Buffers(n int) Option {
 	return func(o *options) { o.buffers = max(n, 1) }
-}
-
-// Waiting makes room for the frames of a live source that may wait for as long as d, but for at most n.
-func Waiting(d time.Duration, n int) Option {
-	return func(o *options) { o.wait, o.mostWait = d, n }
 }
 
 // Held makes room for n more frames of a live source, which its receiver holds.

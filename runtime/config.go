@@ -238,17 +238,8 @@ func (m ModelConfig) validate(key string) error {
 // notYet refuses what the format knows and this version cannot do: nothing that was asked for is
 // silently left out.
 func (c *Config) notYet() error {
-	set := map[string]bool{
-		"precision " + c.Precision: c.Precision != "" && c.Precision != "auto",
-	}
-	for key, m := range c.Models {
-		set["models."+key+".priority"] = m.Priority != 0
-		set["models."+key+".max_hold"] = m.MaxHold != 0
-	}
-	for _, what := range slices.Sorted(maps.Keys(set)) {
-		if set[what] {
-			return as(ErrNotYet, fmt.Errorf("%s: not yet in this version: leave it out", what))
-		}
+	if c.Precision != "" && c.Precision != "auto" {
+		return as(ErrNotYet, fmt.Errorf("precision %s: not yet in this version: leave it out", c.Precision))
 	}
 	return nil
 }

@@ -28,17 +28,19 @@ type flow struct {
 	epoch   time.Time
 	slo     time.Duration // of live frames; 0 for none
 
-	mu       sync.Mutex
-	batchers []*batch.Batcher[*step] // per model
-	fillTime []time.Duration         // per model: of one frame, before its run
-	cameras  [][]int                 // per source and place in its models: the number in that model's batcher
-	order    *pipeline.Order[*job]
-	spare    []*job
-	inLanes  int  // steps
-	running  int  // sources
-	stopped  bool // nothing more is taken in, and nothing that waits is run
-	turn     int  // the model that is asked first
-	most     int  // steps in lanes and jobs to be read: a consumer that is slow holds the lanes up, and frames wait where they can be dropped
+	mu         sync.Mutex
+	batchers   []*batch.Batcher[*step] // per model
+	fillTime   []time.Duration         // per model: of one frame, before its run
+	asleep     []time.Duration         // per model: until when its batcher waits for company
+	requests   []batch.Request         // per model, of one decision
+	schedulers []*batch.Scheduler      // per lane
+	cameras    [][]int                 // per source and place in its models: the number in that model's batcher
+	order      *pipeline.Order[*job]
+	spare      []*job
+	inLanes    int  // steps
+	running    int  // sources
+	stopped    bool // nothing more is taken in, and nothing that waits is run
+	most       int  // steps in lanes and jobs to be read: a consumer that is slow holds the lanes up, and frames wait where they can be dropped
 
 	room   chan struct{}   // a file's frame may have got room
 	ready  chan struct{}   // something is ready, or all is over
@@ -125,7 +127,40 @@ func newFlow(rt *Runtime, sources []camera.Source) (*flow, error) {
 		}
 	}
 	f.order = pipeline.NewOrder[*job](groups)
-	return f, nil
+	f.asleep, f.requests = make([]time.Duration, len(rt.models)), make([]batch.Request, len(rt.models))
+	return f, f.schedule()
+}
+
+// schedule has the models share each lane: those that cameras look at within the SLO, the others as time is left.
+func (f *flow) schedule() error {
+	shares := make([]batch.Share, len(f.rt.models))
+	for i, m := range f.rt.models {
+		shares[i] = batch.Share{Name: m.key, Profile: f.rt.choice.Models[i].Timings(), MaxHold: m.cfg.MaxHold, Priority: m.cfg.Priority}
+	}
+	for i, source := range f.sources {
+		for _, m := range f.models[i] {
+			if source.Live() {
+				shares[m].SLO = f.slo
+			}
+		}
+	}
+	for range f.rt.lanes {
+		s, err := batch.NewScheduler(shares...)
+		if _, asked := f.rt.limit(); err != nil && !asked && f.slo > 0 {
+			// Nobody asked for this SLO: the newest frames win instead.
+			f.rt.warn("", "", err.Error())
+			f.slo = 0
+			return f.schedule()
+		}
+		if err != nil {
+			return as(ErrSLO, err)
+		}
+		f.schedulers = append(f.schedulers, s)
+	}
+	for i, b := range f.batchers {
+		b.Limit(f.schedulers[0].Limit(i))
+	}
+	return nil
 }
 
 // deadline returns the limit on the age of live results, 0 where the newest frame wins: without an SLO, and where the one
@@ -267,6 +302,7 @@ func (f *flow) take(source int, fr *camera.Frame, arrived time.Time) {
 		if by != batch.Never {
 			by -= f.fillTime[m]
 		}
+		f.asleep[m] = 0
 		f.drop(f.batchers[m].Offer(batch.Frame[*step]{Handle: &j.steps[k], Camera: f.cameras[source][k], Captured: captured, Deadline: by}, now))
 	}
 	if j.n == 0 {

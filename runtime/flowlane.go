@@ -77,15 +77,25 @@ func (f *flow) decide(index int, steps []*step) (model int, batch []*step, ok bo
 // idleCheck is how often a lane without anything to do looks again, should nobody wake it.
 const idleCheck = time.Second
 
-// ask asks the models in turn whether one of them is to run on a lane now. until is when to ask again.
+// ask finds out which model is to run on a lane now, if any, and takes its batch. until is when to ask again.
 func (f *flow) ask(index int, steps []*step) (model int, batched []*step, until time.Duration) {
 	until = idleCheck
 	if f.stopped || f.inLanes+f.order.Ready() >= f.most {
 		return 0, steps, until
 	}
 	now := f.now()
-	for i := range f.batchers {
-		m := (f.turn + i) % len(f.batchers)
+	for m, b := range f.batchers {
+		f.requests[m] = b.Request()
+		if rest := f.asleep[m] - now; rest > 0 {
+			f.requests[m].Ready = false
+			until = min(until, rest)
+		}
+	}
+	for {
+		m := f.schedulers[index].Next(now, f.requests)
+		if m < 0 {
+			return 0, steps, until
+		}
 		d := f.batchers[m].Decide(index, now)
 		f.drop(d.Drops)
 		switch d.Action {
@@ -94,14 +104,14 @@ func (f *flow) ask(index int, steps []*step) (model int, batched []*step, until 
 				steps = append(steps, fr.Handle)
 			}
 			f.inLanes += len(steps)
-			f.turn = m + 1
 			signal(f.room)
 			return m, steps, 0
 		case batch.Wait:
+			f.asleep[m] = d.Until
 			until = min(until, max(d.Until-now, 0))
 		}
+		f.requests[m].Ready = false
 	}
-	return 0, steps, until
 }
 
 // idle says whether no frame waits.
@@ -194,5 +204,7 @@ func (f *flow) ended(index int, w *work, found [][]decode.Detection, took time.D
 	}
 	if w.last {
 		f.batchers[w.model].Finished(index, took, now.Sub(f.epoch))
+		f.schedulers[index].Ran(w.model, took)
+		f.asleep[w.model] = 0
 	}
 }

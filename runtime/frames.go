@@ -8,17 +8,43 @@ import (
 	"github.com/eyas-edge/eyas/memplan"
 )
 
-// expectRings plans the frames of the configuration's live sources: of the size that their text asks for. What is wrong
-// with a source is for whoever opens it to say.
-func (rt *Runtime) expectRings() {
+// expectRings plans the frames of the configuration's live sources: of the size that their text asks for, and as many as
+// batches up to most have wait. What is wrong with a source is for whoever opens it to say.
+func (rt *Runtime) expectRings(most int) {
+	rt.rings = nil
 	sources, _ := rt.cfg.OpenSources()
 	for _, s := range sources {
-		if m, ok := s.(camera.Monitored); ok && s.Live() {
-			rt.rings = append(rt.rings, memplan.Region{
-				Kind: memplan.Frames, Owner: s.Name(), Bytes: m.RingBytes(), Basis: "as configured, or 1920x1080 in nv12", Placement: memplan.Shared,
-			})
+		m, ok := s.(camera.Monitored)
+		if !ok || !s.Live() {
+			continue
 		}
+		slo := rt.cfg.SLO
+		if slo == 0 {
+			slo = DefaultSLO
+		}
+		m.Wait(max(slo, 0), most)
+		rt.rings = append(rt.rings, memplan.Region{
+			Kind: memplan.Frames, Owner: s.Name(), Bytes: m.RingBytes(), Basis: "as configured, or 1920x1080 in nv12", Placement: memplan.Shared,
+		})
 	}
+}
+
+// replan plans more frames to wait once it is known what batches there are.
+func (rt *Runtime) replan() error {
+	if most := rt.largest(); most > 1 && len(rt.rings) > 0 {
+		rt.expectRings(most)
+		return rt.place()
+	}
+	return nil
+}
+
+// largest returns the largest batch of all models.
+func (rt *Runtime) largest() int {
+	most := 1
+	for _, m := range rt.models {
+		most = max(most, m.program.Largest())
+	}
+	return most
 }
 
 // reserve makes room in the plan for the frames of a source, once their shape is known. The error, which wraps ErrBudget,

@@ -71,6 +71,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		err = rt.prepare(ctx)
 	}
 	if err == nil {
+		err = rt.replan()
+	}
+	if err == nil {
 		err = ctx.Err() // which may have reached the lane after its last run: it is of no use then
 	}
 	if err != nil {
@@ -130,7 +133,7 @@ func (rt *Runtime) open(ctx context.Context) error {
 	}
 	rt.options = options
 	rt.openCache()
-	rt.expectRings()
+	rt.expectRings(1)
 	for _, m := range rt.models {
 		m.identify()
 	}

@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"slices"
-	"time"
 
 	"github.com/eyas-edge/eyas/camera"
 	"github.com/eyas-edge/eyas/internal/places"
@@ -21,7 +19,6 @@ func (c *Config) OpenSources() ([]camera.Source, error) {
 	if dir, err := places.Here().Rings(); err == nil { // without a place for them there are no readers elsewhere
 		options = append(options, camera.Share(dir))
 	}
-	options = append(options, camera.Waiting(c.liveSLO(), c.largest()))
 	if c.Pictures {
 		options = append(options, camera.Held(heldPictures))
 	}
@@ -46,25 +43,3 @@ func (c *Config) OpenSources() ([]camera.Source, error) {
 // heldPictures is how many frames more a camera has where they are held until their results were seen: one that is
 // filled in, one that runs, one that is read.
 const heldPictures = 3
-
-// liveSLO returns the limit on the age of live results, 0 for none.
-func (c *Config) liveSLO() time.Duration {
-	switch c.SLO {
-	case 0:
-		return DefaultSLO
-	case NoSLO:
-		return 0
-	}
-	return c.SLO
-}
-
-// largest returns the largest batch that there may be.
-func (c *Config) largest() int {
-	switch {
-	case len(c.Batch) > 0:
-		return slices.Max(c.Batch)
-	case c.SLO > 0: // the ladder is chosen
-		return autoLadder[len(autoLadder)-1]
-	}
-	return 1
-}

@@ -92,6 +92,7 @@ func (s *stream) start(ctx context.Context) {
 		e := Event{Kind: "source", Source: source.Name(), State: camera.StateOpen.String()}
 		if m, ok := source.(camera.Monitored); ok && source.Live() {
 			e.State = camera.StateConnecting.String()
+			m.Wait(f.slo, f.rt.largest())
 			m.Reserve(func(bytes int64) error { return s.rt.reserve(source.Name(), bytes) })
 		}
 		s.rt.event(e)

@@ -80,7 +80,7 @@ type session struct {
 	lines  *sink.Lines  // nil before there is somewhere to write
 	early  []eyas.Event // from then
 	failed uint64
-	short  bool  // a camera was refused for want of memory
+	short  bool  // the machine cannot do what a source asks for
 	deaf   error // nobody reads standard output any more
 }
 
