@@ -44,14 +44,16 @@ func (c *Camera) Open(ctx context.Context) (*Capture, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	first := !c.tried
+	c.tried = true
 	path, err := c.find()
 	if err != nil {
 		return nil, err
 	}
 	dev, err := c.host.open(path)
 	if err != nil {
-		if errors.Is(err, unix.EACCES) && !c.opened {
-			return nil, Unusable{c.host.explain(path, err)} // one that comes back has no rights for a moment
+		if errors.Is(err, unix.EACCES) && first {
+			return nil, Unusable{c.host.explain(path, err)} // one that is plugged in has no rights for a moment
 		}
 		return nil, c.host.explain(path, err)
 	}

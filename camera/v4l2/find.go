@@ -123,6 +123,7 @@ type Camera struct {
 	host   Host
 	id     string
 	want   Request
+	tried  bool   // to open it, at least once
 	opened bool   // it was, at least once
 	known  Device // as it was then, if it goes by a number
 	alone  bool   // no other camera was called so then

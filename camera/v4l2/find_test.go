@@ -153,17 +153,37 @@ func TestReturn(t *testing.T) {
 
 func elsewhere2(c *v4l2test.Camera) { c.Bus = "usb-9" }
 
-// A camera that was open is tried again when it has no rights: udev gives them a moment after it came.
+// A camera that was open, or was not there yet, is tried again when it has no rights: udev gives them a moment after it came. One
+// that has none at the start waits for its user.
 func TestRightsComeLater(t *testing.T) {
-	c := webcam()
-	h, _ := plug(t, c)
-	camera := h.V4L2().Camera(c.ByID, v4l2.Request{})
-	if _, err := reopen(t, camera); err != nil {
-		t.Fatal(err)
-	}
-	c.OpenErr = unix.EACCES
-	if _, err := reopen(t, camera); err == nil || errors.As(err, new(v4l2.Unusable)) {
-		t.Error(err)
+	for _, tt := range []struct {
+		name   string
+		before func(t *testing.T, h *v4l2test.Host, c *v4l2test.Camera, camera *v4l2.Camera)
+		again  bool
+	}{
+		{"no rights", func(*testing.T, *v4l2test.Host, *v4l2test.Camera, *v4l2.Camera) {}, false},
+		{"was open", func(t *testing.T, _ *v4l2test.Host, _ *v4l2test.Camera, camera *v4l2.Camera) {
+			if _, err := reopen(t, camera); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		{"was missing", func(t *testing.T, h *v4l2test.Host, c *v4l2test.Camera, camera *v4l2.Camera) {
+			h.Unplug(c)
+			if _, err := reopen(t, camera); err == nil || errors.As(err, new(v4l2.Unusable)) {
+				t.Fatal(err)
+			}
+			h.Plug(c, 0)
+		}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := webcam()
+			h, camera := plug(t, c)
+			tt.before(t, h, c, camera)
+			c.OpenErr = unix.EACCES
+			if _, err := reopen(t, camera); err == nil || errors.As(err, new(v4l2.Unusable)) == tt.again {
+				t.Error(err)
+			}
+		})
 	}
 }
 
