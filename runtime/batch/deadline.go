@@ -38,16 +38,17 @@ func (p *deadline) Choose(v *View) Choice {
 	return Choice{Drop: int(f.last - f.count), Index: v.Fit(int(f.count)), Count: int(f.count), Fair: f.loses}
 }
 
-// batches sets what a plan tries: any number of frames up to 8, padded to a size of the ladder; beyond that steps of an eighth
+// batches sets what a plan tries: any number of frames up to 8, padded to a size of the ladder; beyond that larger steps
 // save time.
 func (p *deadline) batches(v *View) {
 	t := &p.plan
 	t.tried = t.tried[:0]
 	largest := min(v.Sizes[len(v.Sizes)-1], horizon)
-	for n, i := 1, 0; n <= largest; n += max(1, (n+1)/8) {
-		for n > v.Sizes[i] {
+	for n, i := 0, 0; n < largest; {
+		if n == v.Sizes[i] {
 			i++
 		}
+		n = min(n+1+n/8, v.Sizes[i], largest)
 		t.tried = append(t.tried, n)
 		t.cost[n], t.busy[n] = v.Time[i], v.Time[i]/time.Duration(v.Lanes)
 	}

@@ -71,18 +71,22 @@ func (p *plan) step(j int) {
 		if at > end {
 			continue // for larger n it may fit again only if deadlines are out of order
 		}
-		for k := max(p.lo[from], lo-n); k <= p.hi[from]; k++ {
-			began := max(p.free[from][k], at)
-			if began > end {
-				continue
-			}
-			if done := began + p.busy[n]; done < row[k+n] {
-				row[k+n] = done
-				f := p.first[from][k]
+		low := max(p.lo[from], lo-n)
+		if low > p.hi[from] {
+			continue
+		}
+		cost, labels := p.busy[n], &p.first[from]
+		states := p.free[from][low : p.hi[from]+1]
+		better := row[low+n:][:len(states)]
+		for i, free := range states {
+			began := max(free, at)
+			if done := began + cost; began <= end && done < better[i] {
+				better[i] = done
+				f := labels[low+i]
 				if f.count == 0 {
 					f.last, f.count = int16(j), int16(n)
 				}
-				label[k+n] = f
+				label[low+i+n] = f
 			}
 		}
 	}
