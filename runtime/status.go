@@ -172,7 +172,7 @@ func (t *track) status() SourceStatus {
 	if t.ages != nil {
 		s.Ages = t.spread()
 	}
-	if t.end != "" {
+	if t.end != "" && !(t.end == "ended" && s.State == camera.StateLost.String()) { // what was lost when the run ended was not well
 		s.State = t.end
 	}
 	if t.trouble != "" {

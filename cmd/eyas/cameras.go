@@ -54,8 +54,11 @@ func (s *session) reportCameras(all []eyas.SourceStatus) {
 		if s.frames < reportFrames && c.State != "lost" {
 			continue
 		}
-		text := fmt.Sprintf("%s: %d frames captured, %d delivered, %d of them late, age p50 %s, p95 %s, p99 %s ms, %s", c.Name, c.Captured,
-			c.Delivered, c.Missed, tenths(c.Ages.P50), tenths(c.Ages.P95), tenths(c.Ages.P99), dropsText(c))
+		text := fmt.Sprintf("%s: %d frames captured, %d delivered", c.Name, c.Captured, c.Delivered)
+		if c.Delivered > 0 {
+			text += fmt.Sprintf(", %d of them late, age p50 %s, p95 %s, p99 %s ms", c.Missed, tenths(c.Ages.P50), tenths(c.Ages.P95), tenths(c.Ages.P99))
+		}
+		text += ", " + dropsText(c)
 		if c.State == "lost" { // what failed has said so already
 			text += fmt.Sprintf("; lost: %s", c.Error)
 		}
