@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/runtime/batch"
 )
 
 // ConfigVersion is the version of the configuration file's format.
@@ -87,6 +88,8 @@ type Config struct {
 	Pictures bool `yaml:"-"`
 	// Wanted, if set, is asked for every frame of a source whether its results are to carry the picture, where Pictures is off.
 	Wanted func(source string) bool `yaml:"-"`
+	// Policy makes the policy by which each model's batches are made, for comparisons. It defaults to batch.Deadline.
+	Policy func() batch.Policy `yaml:"-"`
 	// Logger takes warnings and progress. It defaults to none.
 	Logger *slog.Logger `yaml:"-"`
 	// OnEvent, if set, is called for each event, one at a time. The run that an event is about may not have ended: it

@@ -102,7 +102,11 @@ func newFlow(rt *Runtime, sources []camera.Source) (*flow, error) {
 	}
 	for i, m := range rt.models {
 		c := &rt.choice.Models[i]
-		b, err := batch.New[*step](batch.Config{Profile: c.Timings(), Lanes: len(rt.lanes)})
+		config := batch.Config{Profile: c.Timings(), Lanes: len(rt.lanes)}
+		if rt.cfg.Policy != nil {
+			config.Policy = rt.cfg.Policy()
+		}
+		b, err := batch.New[*step](config)
 		if err != nil {
 			return nil, fmt.Errorf("model %s: %w", m.key, err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,14 +13,18 @@ import (
 
 type benchCmd struct {
 	JSON    bool     `name:"json" help:"One JSON document."`
-	Suite   []string `placeholder:"NAME" help:"What to measure: memory (the default), soak; latency, start, policies, contention and placement are not yet in this version."`
+	Suite   []string `placeholder:"NAME" help:"What to measure: latency, start, policies, memory (the default), contention, placement, soak."`
 	Compare string   `placeholder:"A.json" help:"Print the figures of two reports side by side: --compare A.json B.json."`
 	Config  string   `short:"c" placeholder:"FILE" help:"Configuration file; flags win over it."`
 	Model   []string `short:"m" sep:"none" placeholder:"MODEL" help:"As MODEL."`
 	identityFlags
 	engineFlags
 	memoryFlags
-	Frames    int      `group:"time" placeholder:"N" help:"Runs in the steady state (default: what fits into the duration)."`
+	Cameras   int      `group:"bench" placeholder:"4" help:"Cameras that latency and policies serve."`
+	FPS       float64  `name:"fps" placeholder:"30" help:"Frames a second of each camera."`
+	Idle      span     `group:"bench" placeholder:"10s" help:"How long start leaves a model alone before its next first frame."`
+	SLO       span     `name:"slo" group:"time" placeholder:"100ms" help:"Limit on the time from capture to result that latency, policies and contention keep."`
+	Frames    int      `group:"time" placeholder:"N" help:"Runs in the steady state, frames of a camera (default: what fits into the duration)."`
 	Duration  span     `group:"time" placeholder:"4s" help:"About how long each timed part takes for one model (soak: 1m)."`
 	LogFormat string   `group:"out" enum:"text,json" default:"text" help:"text or json."`
 	Quiet     bool     `short:"q" group:"out" help:"Only errors on standard error."`
@@ -41,11 +46,16 @@ func (c *benchCmd) Run(e *env) error {
 	}
 	report, err := bench.Run(e.ctx, bench.Options{
 		Config: cfg, Suites: c.Suite, Runs: c.Frames, Duration: time.Duration(c.Duration),
+		Cameras: c.Cameras, FPS: c.FPS, Idle: time.Duration(c.Idle),
 		Self:     []string{self, benchChild},
 		Progress: func(text string) { e.log.Info("bench: " + text) },
 	})
-	if sig := e.signals.received(); sig != 0 {
-		return exitError{128 + int(sig), "bench: stopped before the end: no figures"}
+	if sig := e.signals.received(); sig != 0 && err != nil {
+		stopped := exitError{128 + int(sig), "bench: stopped before the end"}
+		if report != nil {
+			return cmp.Or(c.print(e, report), error(stopped))
+		}
+		return stopped
 	}
 	if err != nil {
 		return err
@@ -56,6 +66,7 @@ func (c *benchCmd) Run(e *env) error {
 // config returns what is measured: the file's models unless others are named, the flags over the file.
 func (c *benchCmd) config() (cfg eyas.Config, err error) {
 	cfg, _, err = planned(c.Config, append(c.Models, c.Model...), c.identityFlags, c.engineFlags, c.memoryFlags)
+	set(&cfg.SLO, time.Duration(c.SLO))
 	return cfg, err
 }
 

@@ -28,6 +28,11 @@ func TestBench(t *testing.T) {
 	if !strings.Contains(both.stdout, "resident planned / default") {
 		t.Errorf("%s", both.stdout)
 	}
+	o = call(t, "bench", "-q", "--suite=latency", "--slo=30s", "--cameras=2", "--fps=50", "--frames=5", "--duration=100ms", modelFile(t, "yolox_nano_person_192"))
+	o.want(t, 0)
+	if !strings.Contains(o.stdout, "2 cameras of 50 fps") || !strings.Contains(o.stdout, "--slo 30s picks") {
+		t.Errorf("%s", o.stdout)
+	}
 	o = call(t, "bench", "-q", "--suite=soak", "--frames=10", "--threads=1", modelFile(t, "yolox_nano_person_192"))
 	o.want(t, 0)
 	if !strings.Contains(o.stdout, "soak") {
@@ -45,9 +50,14 @@ func TestBenchUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{"a suite of later", []string{"--suite=latency", model}, 2, "bench: suite latency: not yet in this version"},
-		{"one of several", []string{"--suite=memory,contention", model}, 2, "bench: suite contention: not yet in this version"},
 		{"an unknown suite", []string{"--suite=speed", model}, 2, `bench: suite "speed" is not known`},
+		{"one of several", []string{"--suite=memory,speed", model}, 2, `bench: suite "speed" is not known`},
+		{"no limit to keep", []string{"--suite=policies", "--slo=none", model}, 2, "bench: slo none"},
+		{"cameras without end", []string{"--cameras=100000", model}, 2, "100000 cameras: use 1 to 1024"},
+		{"cameras that are none", []string{"--cameras=-1", model}, 2, "-1 cameras"},
+		{"a rate that is none", []string{"--fps=NaN", model}, 2, "NaN frames a second"},
+		{"an endless rest", []string{"--idle=1000h", model}, 2, "at most 24h"},
+		{"an SLO that nobody keeps", []string{"-q", "--suite=latency", "--slo=1us", model}, 4, "slo: "},
 		{"no frames", []string{"--frames=-1", model}, 2, "below zero"},
 		{"a duration without unit", []string{"--duration=10", model}, 2, `time "10" is not understood`},
 		{"an unknown flag", []string{"--nonsense"}, 2, "unknown flag --nonsense"},

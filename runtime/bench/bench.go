@@ -20,38 +20,88 @@ import (
 	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
-// The suites that this version has, and those of the contract that it does not.
+// The suites.
 const (
-	Memory = "memory" // planned memory against the default: resident memory, time, counters, results, start
-	Soak   = "soak"   // planned memory over many runs
+	SuiteMemory     = "memory"     // planned memory against the default: resident memory, time, counters, results, first touch
+	SuiteStart      = "start"      // how soon a model is ready, and how fast its first frame is
+	SuiteLatency    = "latency"    // throughput and latency of lanes and batches, from capture to result
+	SuitePolicies   = "policies"   // ways to make batches, against each other on the same cameras
+	SuitePlacement  = "placement"  // kinds of memory, and the plan without one of its parts
+	SuiteContention = "contention" // beside others that want the memory
+	SuiteSoak       = "soak"       // planned memory over many runs
 )
 
-var laterSuites = []string{"latency", "start", "policies", "contention", "placement"}
+// suites are all of them, in the order in which they are measured, with their parts.
+var suites = []suite{
+	{SuiteLatency, []part{(*bench).frontiers, (*bench).captures}},
+	{SuiteStart, []part{(*bench).starts, (*bench).firstFrames}},
+	{SuitePolicies, []part{(*bench).policies}},
+	{SuiteMemory, []part{(*bench).residents, (*bench).times, (*bench).steadies, (*bench).touches}},
+	{SuiteContention, []part{(*bench).contentions}},
+	{SuitePlacement, []part{(*bench).placements}},
+	{SuiteSoak, []part{(*bench).soaks}},
+}
+
+type part func(*bench, context.Context) error
+
+type suite struct {
+	name  string
+	parts []part
+}
+
+// suiteNames lists them for people.
+func suiteNames() string {
+	var names []string
+	for _, s := range suites {
+		names = append(names, s.name)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
 
 const (
 	// defaultDuration is about how long each timed part takes for one model; a soak takes soakDuration.
 	defaultDuration = 4 * time.Second
 	soakDuration    = time.Minute
+
+	defaultCameras = 4
+	defaultFPS     = 30
+	defaultIdle    = 10 * time.Second
+)
+
+// Bounds on what can be asked for.
+const (
+	maxCameras  = 1024
+	maxFPS      = 1000
+	maxDuration = 24 * time.Hour
 )
 
 // Options say what is measured.
 type Options struct {
-	// Config names the models and how they run. Sources, times and outputs in it are not used.
+	// Config names the models and how they run. Sources, times but the SLO, and outputs in it are not used. The SLO is
+	// that of latency, policies and contention; it defaults to eyas.DefaultSLO.
 	Config eyas.Config
-	// Suites are of Memory and Soak. They default to Memory.
+	// Suites to run. They default to SuiteMemory.
 	Suites []string
-	// Runs of each model and candidate in the steady state. They default to what fits into Duration.
+	// Runs of each model and candidate in the steady state, and frames of each camera. They default to what fits into
+	// Duration.
 	Runs int
 	// Duration is about how long each timed part takes for one model; with Runs it ends the steady state early. It
 	// defaults to 4 s, to a minute for a soak, and with Runs to no limit on the steady state.
 	Duration time.Duration
+	// Cameras and FPS, frames a second of each, are what latency, policies and contention (one camera) serve. They
+	// default to 4 and 30.
+	Cameras int
+	FPS     float64
+	// Idle is how long the suite start leaves a model alone before it measures another first frame. It defaults to 10 s.
+	Idle time.Duration
 	// Self starts a child: the program and the arguments that lead to Child.
 	Self []string
 	// Progress, if set, is told in a few words what is measured next.
 	Progress func(string)
 }
 
-// Run measures, and stops its child when ctx ends. Errors wrap those of the package runtime.
+// Run measures, and stops its child when ctx ends: what was measured so far is returned then with the error, marked
+// as stopped. Other errors wrap those of the package runtime, and come without a report.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	b, err := prepare(o)
 	if err != nil {
@@ -61,7 +111,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
 	defer os.RemoveAll(b.dir)
-	if err := b.run(ctx); err != nil {
+	err = b.run(ctx)
+	if ctx.Err() != nil {
+		b.report.Stopped = true
+		return b.report, ctx.Err()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return b.report, nil
@@ -70,26 +125,29 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // bench is one call of Run.
 type bench struct {
 	Options
-	report *Report
-	dir    string // of the children's cache and counts, removed at the end
-	lib    string // the preloaded counter; "" for none
+	slo     time.Duration
+	report  *Report
+	choices map[string]*chosen // per model, once it is known
+	dir     string             // of the children's cache and counts, removed at the end
+	lib     string             // the preloaded counter; "" for none
 }
 
 // prepare checks what can be known without a child.
 func prepare(o Options) (*bench, error) {
 	if len(o.Suites) == 0 {
-		o.Suites = []string{Memory}
+		o.Suites = []string{SuiteMemory}
 	}
 	for _, s := range o.Suites {
-		switch {
-		case slices.Contains(laterSuites, s):
-			return nil, kind{fmt.Errorf("bench: suite %s: not yet in this version: use %s or %s", s, Memory, Soak), eyas.ErrNotYet}
-		case s != Memory && s != Soak:
-			return nil, kind{fmt.Errorf("bench: suite %q is not known: use %s or %s", s, Memory, Soak), eyas.ErrConfig}
+		if !slices.ContainsFunc(suites, func(known suite) bool { return known.name == s }) {
+			return nil, kind{fmt.Errorf("bench: suite %q is not known: use %s", s, suiteNames()), eyas.ErrConfig}
 		}
 	}
-	if o.Runs < 0 || o.Duration < 0 {
-		return nil, kind{errors.New("bench: frames and duration cannot be below zero"), eyas.ErrConfig}
+	if err := o.bounds(); err != nil {
+		return nil, kind{fmt.Errorf("bench: %w", err), eyas.ErrConfig}
+	}
+	slo := o.Config.SLO
+	if slo == 0 {
+		slo = eyas.DefaultSLO
 	}
 	o.Config = measured(o.Config)
 	if err := o.Config.Validate(); err != nil {
@@ -98,8 +156,35 @@ func prepare(o Options) (*bench, error) {
 	if len(o.Config.Models) == 0 {
 		return nil, kind{errors.New("bench: no model: name one"), eyas.ErrConfig}
 	}
-	b := &bench{Options: o, report: &Report{Version: ReportVersion, Suites: o.Suites}}
+	b := &bench{Options: o, slo: slo, report: &Report{Version: ReportVersion, Suites: o.Suites}, choices: map[string]*chosen{}}
 	return b, b.resolve()
+}
+
+// bounds says what cannot be measured, and fills in what was left out.
+func (o *Options) bounds() error {
+	if o.Cameras == 0 {
+		o.Cameras = defaultCameras
+	}
+	if o.FPS == 0 {
+		o.FPS = defaultFPS
+	}
+	if o.Idle == 0 {
+		o.Idle = defaultIdle
+	}
+	served := []string{SuiteLatency, SuitePolicies, SuiteContention}
+	switch {
+	case o.Runs < 0 || o.Duration < 0 || o.Idle < 0:
+		return errors.New("frames, duration and idle time cannot be below zero")
+	case o.Duration > maxDuration || o.Idle > maxDuration:
+		return fmt.Errorf("duration and idle time are at most %v", maxDuration)
+	case o.Cameras < 1 || o.Cameras > maxCameras:
+		return fmt.Errorf("%d cameras: use 1 to %d", o.Cameras, maxCameras)
+	case !(o.FPS >= 0.1 && o.FPS <= maxFPS):
+		return fmt.Errorf("%v frames a second: use 0.1 to %d", o.FPS, maxFPS)
+	case o.Config.SLO < 0 && slices.ContainsFunc(o.Suites, func(s string) bool { return slices.Contains(served, s) }):
+		return fmt.Errorf("slo none: the suites %s measure against a limit: name one, or leave it out for %v", strings.Join(served, ", "), eyas.DefaultSLO)
+	}
+	return nil
 }
 
 // measured returns what of a configuration is measured.
@@ -142,16 +227,14 @@ func (b *bench) run(ctx context.Context) error {
 	if err := b.counter(ctx); err != nil {
 		return err
 	}
-	steps := []func(context.Context) error{}
-	if slices.Contains(b.Suites, Memory) {
-		steps = append(steps, b.residents, b.times, b.steadies, b.starts)
-	}
-	if slices.Contains(b.Suites, Soak) {
-		steps = append(steps, b.soaks)
-	}
-	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return err
+	for _, s := range suites {
+		if !slices.Contains(b.Suites, s.name) {
+			continue
+		}
+		for _, measure := range s.parts {
+			if err := measure(b, ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -163,100 +246,10 @@ func (b *bench) say(parts ...string) {
 	}
 }
 
-// starts measures how soon sessions are ready.
-func (b *bench) starts(ctx context.Context) error {
-	for _, m := range b.report.Models {
-		b.say("start of", m.Key)
-		rep, err := b.ask(ctx, request{Job: jobStart, Model: m.Key})
-		if err != nil {
-			return err
-		}
-		b.report.Start = append(b.report.Start, *rep.Start)
-	}
-	return nil
-}
-
-func (b *bench) residents(ctx context.Context) error {
-	// What is compared is a start that finds its cache and plan, as every start but the first: this one fills them.
-	b.say("resident memory, first start")
-	if _, err := b.ask(ctx, request{Job: jobResident, Candidate: planned}); err != nil {
-		return err
-	}
-	r := Resident{}
-	for _, c := range []struct {
-		candidate string
-		to        *Usage
-	}{{standard, &r.Default}, {planned, &r.Planned}} {
-		b.say("resident memory,", c.candidate)
-		rep, err := b.ask(ctx, request{Job: jobResident, Candidate: c.candidate})
-		if err != nil {
-			return err
-		}
-		*c.to = *rep.Usage
-		if rep.Memory != nil {
-			r.Memory = rep.Memory
-		}
-	}
-	r.Ratio = ratio(float64(r.Planned.Above), float64(r.Default.Above))
-	b.report.Resident = &r
-	return nil
-}
-
-func (b *bench) times(ctx context.Context) error {
-	for _, m := range b.report.Models {
-		b.say("time of", m.Key)
-		rep, err := b.ask(ctx, request{Job: jobTime, Model: m.Key, Duration: b.timed(defaultDuration)})
-		if err != nil {
-			return err
-		}
-		b.report.Time = append(b.report.Time, rep.Time...)
-	}
-	return nil
-}
-
 // timed returns the duration of a timed part.
 func (b *bench) timed(otherwise time.Duration) time.Duration {
 	if b.Duration > 0 {
 		return b.Duration
 	}
 	return otherwise
-}
-
-func (b *bench) steadies(ctx context.Context) error {
-	for _, m := range b.report.Models {
-		for _, candidate := range []string{standard, planned} {
-			b.say("steady state of", m.Key+",", candidate)
-			s, err := b.steady(ctx, m.Key, candidate, defaultDuration)
-			if err != nil {
-				return err
-			}
-			b.report.Steady = append(b.report.Steady, s)
-		}
-	}
-	return nil
-}
-
-func (b *bench) soaks(ctx context.Context) error {
-	for _, m := range b.report.Models {
-		b.say("soak of", m.Key)
-		s, err := b.steady(ctx, m.Key, planned, soakDuration)
-		if err != nil {
-			return err
-		}
-		b.report.Soak = append(b.report.Soak, s)
-	}
-	return nil
-}
-
-// steady lets a child run one model for so many runs, or for a duration.
-func (b *bench) steady(ctx context.Context, model, candidate string, otherwise time.Duration) (Steady, error) {
-	d := b.Duration
-	if d == 0 && b.Runs == 0 {
-		d = otherwise
-	}
-	rep, err := b.ask(ctx, request{Job: jobSteady, Model: model, Candidate: candidate, Runs: b.Runs, Duration: d})
-	if err != nil {
-		return Steady{}, err
-	}
-	return *rep.Steady, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
@@ -38,19 +39,24 @@ type setup struct {
 	cfg    eyas.Config
 	lib    *ort.Library
 	models map[string]*models.Model
+	// How long it took to load the library, and to find out what the models are.
+	loading, reading time.Duration
 }
 
 func load(cfg eyas.Config) (*setup, error) {
+	start := time.Now()
 	lib, err := ort.Load(cfg.ORT)
 	if err != nil {
 		return nil, kind{err, eyas.ErrLibrary}
 	}
-	s := &setup{cfg: cfg, lib: lib, models: map[string]*models.Model{}}
+	loaded := time.Now()
+	s := &setup{cfg: cfg, lib: lib, models: map[string]*models.Model{}, loading: loaded.Sub(start)}
 	for key, m := range cfg.Models {
 		if s.models[key], err = eyas.Inspect(m); err != nil {
 			return nil, err
 		}
 	}
+	s.reading = time.Since(loaded)
 	return s, nil
 }
 
@@ -200,10 +206,11 @@ func fillSize(m *models.Model, t *tensor.Tensor) {
 	}
 }
 
-// picture returns the input of a batch: in each place the same shapes and colours of a street, in which detectors see a
-// little, without a file.
-func picture(m *models.Model, batch int) ([]byte, error) {
-	const w, h = 640, 480
+const streetWidth, streetHeight = 640, 480
+
+// streetPixels are the shapes and colours of a street, in which detectors see a little, without a file.
+var streetPixels = sync.OnceValue(func() []byte {
+	const w, h = streetWidth, streetHeight
 	pix := make([]byte, 0, 3*w*h)
 	for y := range h {
 		for x := range w {
@@ -211,7 +218,18 @@ func picture(m *models.Model, batch int) ([]byte, error) {
 			pix = append(pix, byte(x*120/w)+block, byte(y*120/h)+block, byte((x^y)&63)+block)
 		}
 	}
-	f, err := frame.New(frame.RGB24, w, h, []frame.Plane{{Data: pix, Stride: 3 * w}}, time.Time{}, nil)
+	return pix
+})
+
+// street returns a frame of it.
+func street(captured time.Time) (*frame.Frame, error) {
+	planes := []frame.Plane{{Data: streetPixels(), Stride: 3 * streetWidth}}
+	return frame.New(frame.RGB24, streetWidth, streetHeight, planes, captured, nil)
+}
+
+// picture returns the input of a batch: the street in each place.
+func picture(m *models.Model, batch int) ([]byte, error) {
+	f, err := street(time.Time{})
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,9 @@ func (r *Report) figures(each func(name string, v float64)) {
 			}
 			each(name+"page faults a run", s.FaultsPerRun)
 			each(name+"resident, bytes", float64(s.Resident))
+			if s.Drift != nil {
+				each(name+"p99 last / first quarter", s.Drift.Ratio)
+			}
 		}
 	}
 	steady("steady", r.Steady)
@@ -107,9 +110,15 @@ func (r *Report) figures(each func(name string, v float64)) {
 		if s.Session != nil {
 			coldWarm("session", *s.Session)
 		}
+		coldWarm("plan", s.Plan)
 		coldWarm("runtime", s.Open)
 	}
 	steady("soak", r.Soak)
+	for _, more := range []func(func(string, float64)){
+		r.firstFigures, r.latencyFigures, r.policiesFigures, r.touchFigures, r.contentionFigures, r.placementFigures,
+	} {
+		more(each)
+	}
 }
 
 // JSON writes the comparison as one document.

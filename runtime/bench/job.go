@@ -12,19 +12,45 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/eyas-edge/eyas/internal/child"
 	"github.com/eyas-edge/eyas/memplan"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
-// The jobs of a child.
+// The jobs of a child that answers once.
 const (
 	jobFacts    = "facts"
 	jobResident = "resident"
 	jobTime     = "time"
 	jobSteady   = "steady"
+	jobTouch    = "touch"
 	jobStart    = "start"
+	jobFirst    = "first"
+	jobChoose   = "choose"
+	jobFrontier = "frontier"
+	jobServe    = "serve"
+	jobPlace    = "place"
 )
+
+// jobs are what a child can do, and how to tell that it has.
+var jobs = map[string]struct {
+	do   func(request, context.Context, *setup) (reply, error)
+	done func(reply) bool
+}{
+	jobFacts:    {request.facts, func(r reply) bool { return r.Facts != nil }},
+	jobResident: {request.resident, func(r reply) bool { return r.Usage != nil }},
+	jobTime:     {request.time, func(r reply) bool { return r.Time != nil }},
+	jobSteady:   {request.steady, func(r reply) bool { return r.Steady != nil }},
+	jobTouch:    {request.touch, func(r reply) bool { return r.Touch != nil }},
+	jobStart:    {request.start, func(r reply) bool { return r.Start != nil }},
+	jobFirst:    {request.first, func(r reply) bool { return r.First != nil }},
+	jobChoose:   {request.choose, func(r reply) bool { return r.Choice != nil }},
+	jobFrontier: {request.frontier, func(r reply) bool { return r.Points != nil }},
+	jobServe:    {request.serve, func(r reply) bool { return r.Served != nil }},
+	jobPlace:    {request.place, func(r reply) bool { return r.Placed != nil }},
+}
 
 // The candidates.
 const (
@@ -42,6 +68,14 @@ type request struct {
 	Candidate string        `json:"candidate,omitempty"`
 	Runs      int           `json:"runs,omitempty"`
 	Duration  time.Duration `json:"duration,omitempty"` // nanoseconds
+	Policy    string        `json:"policy,omitempty"`   // of serve: one of policies
+	Cameras   int           `json:"cameras,omitempty"`
+	FPS       float64       `json:"fps,omitempty"`      // of each camera
+	Idle      time.Duration `json:"idle,omitempty"`     // nanoseconds
+	NoLocks   bool          `json:"no_locks,omitempty"` // do without locked memory
+	Group     string        `json:"group,omitempty"`    // folder of a control group to join
+	File      string        `json:"file,omitempty"`     // of a co-runner: to be read again and again
+	Bytes     int64         `json:"bytes,omitempty"`    // of a co-runner's bursts
 	Counts    string        `json:"counts,omitempty"`   // file of the preloaded counter
 	Cache     string        `json:"cache"`              // folder that only the children of one Run use
 }
@@ -56,6 +90,13 @@ type reply struct {
 	Time   []Time         `json:"time,omitempty"`
 	Steady *Steady        `json:"steady,omitempty"`
 	Start  *Start         `json:"start,omitempty"`
+	Touch  []Touch        `json:"touch,omitempty"`
+	First  []firstFrame   `json:"first,omitempty"`
+	Choice *chosen        `json:"choice,omitempty"`
+	Points []Point        `json:"points,omitempty"`
+	Served *Served        `json:"served,omitempty"`
+	Placed *placed        `json:"placed,omitempty"`
+	Corun  *Corun         `json:"corun,omitempty"`
 }
 
 // Bounds on what the two processes tell each other, and on a child that hangs.
@@ -69,7 +110,7 @@ const (
 // kinds are the kinds of error that survive the way from child to parent.
 var kinds = map[string]error{
 	"config": eyas.ErrConfig, "not yet": eyas.ErrNotYet, "model": eyas.ErrModel, "library": eyas.ErrLibrary,
-	"provider": eyas.ErrProvider, "budget": eyas.ErrBudget,
+	"provider": eyas.ErrProvider, "budget": eyas.ErrBudget, "slo": eyas.ErrSLO,
 }
 
 // kind marks err as one of them without changing its text.
@@ -81,31 +122,51 @@ type kind struct {
 func (k kind) Is(target error) bool { return target == k.is }
 func (k kind) Unwrap() error        { return k.error }
 
-// ask starts a child, tells it what to do and returns its answer.
-func (b *bench) ask(ctx context.Context, q request) (reply, error) {
-	cfg := b.Config
-	if m, ok := cfg.Models[q.Model]; ok {
-		cfg.Models = map[string]eyas.ModelConfig{q.Model: m}
-	}
-	config, err := cfg.YAML()
+// ask starts a child, tells it what to do and returns its answer. change, if any, changes the configuration.
+func (b *bench) ask(ctx context.Context, q request, change ...func(*eyas.Config)) (reply, error) {
+	env, err := b.complete(&q, change...)
 	if err != nil {
 		return reply{}, fmt.Errorf("bench: %w", err)
 	}
-	q.Version, q.Config, q.Cache = ReportVersion, string(config), filepath.Join(b.dir, "home")
-	env := []string{"EYAS_HOME=" + q.Cache}
-	if b.lib != "" && q.Job == jobSteady {
-		if q.Counts, err = newCounts(b.dir); err != nil {
-			return reply{}, fmt.Errorf("bench: %w", err)
-		}
-		env = append(env, "LD_PRELOAD="+b.lib, countsEnv+"="+q.Counts)
-	}
-	ctx, cancel := context.WithTimeout(ctx, setupTime+10*q.Duration+time.Duration(q.Runs)*runTime)
+	ctx, cancel := context.WithTimeout(ctx, setupTime+10*q.Duration+2*q.Idle+time.Duration(q.Runs)*q.patience())
 	defer cancel()
-	rep, err := exchange(ctx, b.Self, env, q)
+	rep, err := exchange(ctx, b.program(q), env, q)
 	if err != nil {
 		return reply{}, fmt.Errorf("bench: %s %s: %w", q.Job, q.Model, err)
 	}
 	return rep, nil
+}
+
+// complete fills in what every child is told, and returns the environment that it gets.
+func (b *bench) complete(q *request, change ...func(*eyas.Config)) (env []string, err error) {
+	cfg := b.Config
+	if m, ok := cfg.Models[q.Model]; ok {
+		cfg.Models = map[string]eyas.ModelConfig{q.Model: m}
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	config, err := cfg.YAML()
+	if err != nil {
+		return nil, err
+	}
+	q.Version, q.Config, q.Cache = ReportVersion, string(config), filepath.Join(b.dir, "home")
+	env = []string{"EYAS_HOME=" + q.Cache}
+	if b.lib != "" && q.Job == jobSteady {
+		if q.Counts, err = newCounts(b.dir); err != nil {
+			return nil, err
+		}
+		env = append(env, "LD_PRELOAD="+b.lib, countsEnv+"="+q.Counts)
+	}
+	return env, nil
+}
+
+// patience is how long one run, or frame of a camera, may take on a slow board.
+func (q request) patience() time.Duration {
+	if q.FPS > 0 {
+		return max(runTime, time.Duration(2*float64(time.Second)/q.FPS))
+	}
+	return runTime
 }
 
 // exchange is the parent's side of one child.
@@ -155,17 +216,14 @@ func exchange(ctx context.Context, self, env []string, q request) (reply, error)
 
 // answered says whether the reply holds what the job is about.
 func (q request) answered(r reply) error {
-	there := map[string]bool{
-		jobFacts: r.Facts != nil, jobResident: r.Usage != nil, jobTime: r.Time != nil, jobSteady: r.Steady != nil, jobStart: r.Start != nil,
-	}
-	if !there[q.Job] {
+	if job, ok := jobs[q.Job]; !ok || !job.done(r) {
 		return errors.New("the child process did not measure it")
 	}
 	return nil
 }
 
 // Child does one job in a process of its own: it reads the request from in and writes the reply to out. What fails is
-// in the reply; an error is that no reply could be made.
+// in the reply; an error is that no reply could be made. A co-runner goes on until in ends.
 func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 	var q request
 	d := json.NewDecoder(io.LimitReader(in, maxRequest))
@@ -176,7 +234,7 @@ func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 	if q.Version != ReportVersion {
 		return fmt.Errorf("bench: the request has version %d, this program speaks %d", q.Version, ReportVersion)
 	}
-	r, err := q.do(ctx)
+	r, err := q.do(ctx, in, out)
 	if err != nil {
 		r = reply{Error: err.Error()}
 		for name, is := range kinds {
@@ -188,7 +246,13 @@ func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-func (q request) do(ctx context.Context) (reply, error) {
+func (q request) do(ctx context.Context, in io.Reader, out io.Writer) (reply, error) {
+	if err := joinGroup(q.Group); err != nil {
+		return reply{}, err
+	}
+	if q.Job == jobCorun {
+		return q.corun(ctx, in, out)
+	}
 	cfg, err := eyas.ParseConfig([]byte(q.Config))
 	if err != nil {
 		return reply{}, err
@@ -196,21 +260,23 @@ func (q request) do(ctx context.Context) (reply, error) {
 	if _, ok := cfg.Models[q.Model]; q.Model != "" && !ok {
 		return reply{}, kind{fmt.Errorf("model %s is not in the request", q.Model), eyas.ErrConfig}
 	}
+	if q.NoLocks {
+		if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{}); err != nil {
+			return reply{}, fmt.Errorf("do without locked memory: %w", err)
+		}
+	}
 	if err := os.MkdirAll(q.Cache, 0o700); err != nil {
 		return reply{}, err
-	}
-	s, err := load(cfg)
-	if err != nil {
-		return reply{}, err
-	}
-	jobs := map[string]func(context.Context, *setup) (reply, error){
-		jobFacts: q.facts, jobResident: q.resident, jobTime: q.time, jobSteady: q.steady, jobStart: q.start,
 	}
 	job, ok := jobs[q.Job]
 	if !ok {
 		return reply{}, fmt.Errorf("job %q is not known", q.Job)
 	}
-	return job(ctx, s)
+	s, err := load(cfg)
+	if err != nil {
+		return reply{}, err
+	}
+	return job.do(q, ctx, s)
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,6 +2,9 @@ package bench
 
 import (
 	"context"
+	"os"
+	"strconv"
+	"strings"
 
 	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/memplan"
@@ -14,6 +17,7 @@ const ReportVersion = 1
 type Report struct {
 	Version int         `json:"version"`
 	Suites  []string    `json:"suites"`
+	Stopped bool        `json:"stopped,omitempty"` // a signal came: the last of the suites are missing
 	Machine Machine     `json:"machine"`
 	Engine  Engine      `json:"engine"`
 	Models  []ModelInfo `json:"models"`
@@ -22,8 +26,16 @@ type Report struct {
 	Resident *Resident `json:"resident,omitempty"`
 	Time     []Time    `json:"time,omitempty"`
 	Steady   []Steady  `json:"steady,omitempty"`
+	Touch    []Touch   `json:"touch,omitempty"`
 	Start    []Start   `json:"start,omitempty"`
 	Soak     []Steady  `json:"soak,omitempty"`
+
+	FirstFrames []FirstFrame   `json:"first_frames,omitempty"`
+	Latency     []Frontier     `json:"latency,omitempty"`
+	Capture     []Capture      `json:"capture,omitempty"`
+	Policies    []PolicyResult `json:"policies,omitempty"`
+	Placement   []Placement    `json:"placement,omitempty"`
+	Contention  []Contention   `json:"contention,omitempty"`
 }
 
 // Machine is where it was measured.
@@ -36,6 +48,11 @@ type Machine struct {
 	Features []string `json:"features"`
 	CPUs     int      `json:"cpus"`
 	Memory   uint64   `json:"memory_bytes"`
+	// Limits and clocks, where there are any or the system tells.
+	MemoryLimit uint64  `json:"memory_limit_bytes,omitempty"` // of the control group
+	LockedLimit uint64  `json:"locked_limit_bytes,omitempty"` // absent: none
+	Clocks      string  `json:"clocks,omitempty"`             // governor and highest frequency in kHz
+	Load        float64 `json:"load"`                         // mean of a minute, before anything was measured: a busy machine has 1 or more
 }
 
 // Engine is what ran the models.
@@ -108,7 +125,16 @@ type Steady struct {
 	// SlopeKiB is how much the resident memory grows in 1,000 runs, in KiB, by least squares after the first twentieth
 	// of the runs. A few hundred runs say little, less than 200 nothing: absent.
 	SlopeKiB *float64 `json:"rss_slope_kib_per_1000_runs,omitempty"`
-	Resident int64    `json:"resident_bytes"` // at the end
+	// Drift is absent where fewer than 400 runs were made.
+	Drift    *Drift `json:"drift,omitempty"`
+	Resident int64  `json:"resident_bytes"` // at the end
+}
+
+// Drift compares the run times of the first quarter and of the last.
+type Drift struct {
+	First float64 `json:"first_p99_ms"`
+	Last  float64 `json:"last_p99_ms"`
+	Ratio float64 `json:"ratio"` // last / first
 }
 
 // Requests says where the memory of the runs' tensors came from.
@@ -138,10 +164,14 @@ type Pages struct {
 // Start is the time until a model is ready.
 type Start struct {
 	Model   string  `json:"model"`
+	Library float64 `json:"library_ms"` // until ONNX Runtime is loaded
+	Read    float64 `json:"read_ms"`    // until it is known what the model is
 	Default float64 `json:"default_ms"` // a plain session, before its first run
 	// Session is one with its weights in place, before its first run: the model's hash is taken and the cache looked into.
 	// Absent where the provider keeps no optimised model.
 	Session *ColdWarm `json:"session,omitempty"`
+	// Plan is the model read, its session made, its runs recorded and placed.
+	Plan ColdWarm `json:"plan"`
 	// Open is the whole runtime: the model read, its memory planned, every batch size run.
 	Open ColdWarm `json:"open"`
 }
@@ -155,10 +185,14 @@ type ColdWarm struct {
 
 // facts fills in where and with what it is measured.
 func (b *bench) facts(ctx context.Context) error {
-	system, cpu := machine.ReadSystem("/"), machine.ReadCPU("/")
+	system, cpu, memory, locked := machine.ReadSystem("/"), machine.ReadCPU("/"), machine.ReadMemory("/"), machine.ReadLocked()
 	b.report.Machine = Machine{
 		OS: system.OS, Arch: system.Arch, Kernel: system.Kernel, Board: system.Board,
-		CPU: cpu.Model, Features: cpu.Features, CPUs: cpu.Allowed, Memory: machine.ReadMemory("/").Total,
+		CPU: cpu.Model, Features: cpu.Features, CPUs: cpu.Allowed, Memory: memory.Total,
+		MemoryLimit: memory.Limit, Clocks: machine.Clocks("/"), Load: load1(),
+	}
+	if locked.Known && !locked.Unlimited {
+		b.report.Machine.LockedLimit = locked.Soft
 	}
 	rep, err := b.ask(ctx, request{Job: jobFacts})
 	if err != nil {
@@ -166,4 +200,15 @@ func (b *bench) facts(ctx context.Context) error {
 	}
 	b.report.Engine = *rep.Facts
 	return nil
+}
+
+// load1 returns how many processes have wanted to run over the last minute, 0 where the system does not tell.
+func load1() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	load, failed := strconv.ParseFloat(first, 64)
+	if err != nil || failed != nil {
+		return 0
+	}
+	return load
 }

@@ -20,6 +20,19 @@ const (
 	warmStarts = 5
 )
 
+// starts measures how soon sessions are ready.
+func (b *bench) starts(ctx context.Context) error {
+	for _, m := range b.report.Models {
+		b.say("start of", m.Key)
+		rep, err := b.ask(ctx, request{Job: jobStart, Model: m.Key})
+		if err != nil {
+			return err
+		}
+		b.report.Start = append(b.report.Start, *rep.Start)
+	}
+	return nil
+}
+
 // opener makes something ready and returns what closes it. It may use the folder for its cache.
 type opener func(dir string) (closer func() error, err error)
 
@@ -27,12 +40,15 @@ type opener func(dir string) (closer func() error, err error)
 func (q request) start(ctx context.Context, s *setup) (reply, error) {
 	base := filepath.Join(q.Cache, "start")
 	defer os.RemoveAll(base)
-	m := Start{Model: q.Model}
+	m := Start{Model: q.Model, Library: milliseconds(s.loading), Read: milliseconds(s.reading)}
 	var err error
 	if m.Default, err = starts(coldStarts, base, false, s.plainSession(q.Model)); err != nil {
 		return reply{}, err
 	}
 	if m.Open, err = q.coldAndWarm(s, 1, 3, filepath.Join(base, "open"), s.wholeRuntime(ctx)); err != nil {
+		return reply{}, err
+	}
+	if m.Plan, err = q.coldAndWarm(s, 1, 3, filepath.Join(base, "plan"), s.wholePlan(ctx)); err != nil {
 		return reply{}, err
 	}
 	if ep, err := s.lib.EPFor(s.options(false)); err != nil || ep != ort.EPCPU { // no optimised model is kept for others
@@ -126,6 +142,17 @@ func (s *setup) wholeRuntime(ctx context.Context) opener {
 			return nil, err
 		}
 		return rt.Close, nil
+	}
+}
+
+// wholePlan plans the memory as the runtime does: the model is read, its session made, its runs are recorded and placed.
+func (s *setup) wholePlan(ctx context.Context) opener {
+	return func(dir string) (func() error, error) {
+		if err := os.Setenv("EYAS_HOME", dir); err != nil {
+			return nil, err
+		}
+		_, err := eyas.Plan(ctx, s.cfg, eyas.PlanOptions{})
+		return func() error { return nil }, err
 	}
 }
 

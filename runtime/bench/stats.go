@@ -52,3 +52,49 @@ func slope(x, y []float64) float64 {
 	}
 	return ratio(xy, xx)
 }
+
+// Distribution is how a time spreads over its samples, in milliseconds. The percentiles are exact (nearest rank): of a
+// hundred samples p99.9 is the longest.
+type Distribution struct {
+	Samples int     `json:"samples"`
+	Min     float64 `json:"min_ms"`
+	Mean    float64 `json:"mean_ms"`
+	Std     float64 `json:"std_ms"` // standard deviation
+	P50     float64 `json:"p50_ms"`
+	P90     float64 `json:"p90_ms"`
+	P95     float64 `json:"p95_ms"`
+	P99     float64 `json:"p99_ms"`
+	P999    float64 `json:"p999_ms"`
+	Max     float64 `json:"max_ms"`
+}
+
+// distribution sums samples up; it sorts them.
+func distribution(samples []float64) Distribution {
+	n := float64(len(samples))
+	if n == 0 {
+		return Distribution{}
+	}
+	d := Distribution{
+		Samples: len(samples),
+		P50:     percentile(samples, 0.5), P90: percentile(samples, 0.9), P95: percentile(samples, 0.95),
+		P99: percentile(samples, 0.99), P999: percentile(samples, 0.999),
+		Min: samples[0], Max: samples[len(samples)-1],
+	}
+	for _, v := range samples {
+		d.Mean += v / n
+	}
+	for _, v := range samples {
+		d.Std += (v - d.Mean) * (v - d.Mean) / n
+	}
+	d.Std = math.Sqrt(d.Std)
+	return d
+}
+
+// medianOf returns the median of a figure of each.
+func medianOf[T any](all []T, figure func(T) float64) float64 {
+	values := make([]float64, len(all))
+	for i, v := range all {
+		values[i] = figure(v)
+	}
+	return median(values)
+}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"math"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -13,7 +14,8 @@ import (
 
 const (
 	warmRuns     = 10
-	mostSteady   = 1 << 22 // runs: four bytes are kept of each
+	mostSteady   = 1 << 22 // runs: eight bytes are kept of each
+	leastDrift   = 400     // runs
 	mostSamples  = 400     // of the resident memory
 	leastSamples = 200     // for a slope
 )
@@ -59,6 +61,7 @@ type loop struct {
 	until  time.Time // zero: no limit
 	every  int       // runs between two samples of the resident memory
 	allocs []uint32  // of the C library, by run
+	took   []uint32  // microseconds, by run
 	at     []float64 // of the samples: runs
 	kib    []float64 // and resident memory
 }
@@ -88,7 +91,7 @@ func newLoop(r runner, q request) (*loop, error) {
 		}
 	}
 	l.every = max(l.runs/mostSamples, 1)
-	l.allocs = touched[uint32](l.runs)
+	l.allocs, l.took = touched[uint32](l.runs), touched[uint32](l.runs)
 	l.at, l.kib = touched[float64](mostSamples * 2)[:0], touched[float64](mostSamples * 2)[:0]
 	var err error
 	if l.rss, err = newRSSReader(); err != nil {
@@ -202,6 +205,7 @@ func (l *loop) measure(ctx context.Context, c candidate) (*Steady, error) {
 		incline := 1000 * slope(l.at[skip:], l.kib[skip:])
 		s.SlopeKiB = &incline
 	}
+	s.Drift = drift(l.took[:runs])
 	if usage != nil {
 		now := c.usage()
 		s.Requests = &Requests{
@@ -217,10 +221,11 @@ func (l *loop) measure(ctx context.Context, c candidate) (*Steady, error) {
 // run returns how many runs were made.
 func (l *loop) run(ctx context.Context) (int, error) {
 	for i := range l.runs {
-		before := l.libc.allocations()
+		before, start := l.libc.allocations(), time.Now()
 		if err := l.runner.Run(); err != nil {
 			return i, err
 		}
+		l.took[i] = uint32(min(time.Since(start).Microseconds(), math.MaxUint32))
 		l.allocs[i] = uint32(l.libc.allocations() - before)
 		if i%l.every == 0 {
 			l.at = append(l.at, float64(i))
@@ -234,6 +239,21 @@ func (l *loop) run(ctx context.Context) (int, error) {
 		}
 	}
 	return l.runs, nil
+}
+
+// drift returns nil where there are too few runs for it. It sorts them.
+func drift(took []uint32) *Drift {
+	if len(took) < leastDrift {
+		return nil
+	}
+	p99 := func(runs []uint32) float64 {
+		slices.Sort(runs)
+		return float64(runs[(len(runs)*99+99)/100-1]) / 1e3
+	}
+	quarter := len(took) / 4
+	d := Drift{First: p99(took[:quarter]), Last: p99(took[len(took)-quarter:])}
+	d.Ratio = ratio(d.Last, d.First)
+	return &d
 }
 
 func (l *loop) libcCount(runs int, leaked int64) *LibcCount {

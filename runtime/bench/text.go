@@ -19,16 +19,58 @@ func (r *Report) JSON(w io.Writer) error {
 func (r *Report) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "machine\t%s, %d CPUs, %s; %s %s\n", r.Machine.CPU, r.Machine.CPUs, mega(int64(r.Machine.Memory)), r.Machine.OS, r.Machine.Arch)
+	fmt.Fprintf(t, "limits\t%s\n", r.Machine.limits())
 	fmt.Fprintf(t, "engine\tONNX Runtime %s, %s, %d threads\n", r.Engine.ONNXRuntime, r.Engine.EP, r.Engine.Threads)
 	for _, m := range r.Models {
-		fmt.Fprintf(t, "model\t%s, batch %s\n", m.Key, strings.Trim(fmt.Sprint(m.Batches), "[]"))
+		fmt.Fprintf(t, "model\t%s, batch %s\n", m.Key, list(m.Batches))
 	}
+	r.latencyText(t)
+	r.startText(t)
+	r.firstText(t)
+	r.policiesText(t)
 	r.residentText(t)
 	r.timeText(t)
 	r.steadyText(t, "steady state", r.Steady)
-	r.startText(t)
+	r.touchText(t)
+	r.contentionText(t)
+	r.placementText(t)
 	r.steadyText(t, "soak", r.Soak)
+	if r.Stopped {
+		fmt.Fprintf(t, "\nstopped before the end: what is missing was not measured\n")
+	}
 	return t.Flush()
+}
+
+// limits writes the machine's limits and clocks as far as they are known.
+func (m *Machine) limits() string {
+	memory, locked, clocks := "none", "none", "not told"
+	if m.MemoryLimit > 0 {
+		memory = mega(int64(m.MemoryLimit))
+	}
+	if m.LockedLimit > 0 {
+		locked = mega(int64(m.LockedLimit))
+	}
+	if m.Clocks != "" {
+		clocks = m.Clocks
+	}
+	return fmt.Sprintf("of memory %s, of locked memory %s; clocks %s; load %.1f at the start", memory, locked, clocks, m.Load)
+}
+
+// list writes batch sizes: "1 2 4".
+func list(batches []int) string { return strings.Trim(fmt.Sprint(batches), "[]") }
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// causes writes drops: "3 late, 1 superseded".
+func causes(dropped map[string]uint64) string {
+	var parts []string
+	for _, cause := range sortedKeys(dropped) {
+		parts = append(parts, fmt.Sprintf("%d %s", dropped[cause], cause))
+	}
+	if len(parts) == 0 {
+		return "0"
+	}
+	return strings.Join(parts, ", ")
 }
 
 func mega(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
@@ -80,9 +122,9 @@ func (r *Report) steadyText(w io.Writer, title string, all []Steady) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\tbatch\truns\tfrom arena, spill, heap\tGo\tlibc a run\tfaults a run\tregions\tpresent\tRSS / 1000 runs\n", title)
+	fmt.Fprintf(w, "\n%s\tbatch\truns\tfrom arena, spill, heap\tGo\tlibc a run\tfaults a run\tregions\tpresent\tRSS / 1000 runs\tp99 of the first quarter, of the last\n", title)
 	for _, s := range all {
-		requests, size, present, incline := "-", "-", "-", "-"
+		requests, size, present, incline, drifted := "-", "-", "-", "-", "-"
 		if n := s.Requests; n != nil {
 			requests = fmt.Sprintf("%d, %d, %d", n.Arena, n.Spill, n.Heap)
 		}
@@ -93,8 +135,11 @@ func (r *Report) steadyText(w io.Writer, title string, all []Steady) {
 		if s.SlopeKiB != nil {
 			incline = fmt.Sprintf("%+.2f KiB", *s.SlopeKiB)
 		}
-		fmt.Fprintf(w, "%s %s\t%d\t%d\t%s\t%d\t%s\t%.3f\t%s\t%s\t%s\n", s.Model, s.Candidate, s.Batch, s.Runs,
-			requests, s.GoAllocations, s.Libc, s.FaultsPerRun, size, present, incline)
+		if d := s.Drift; d != nil {
+			drifted = fmt.Sprintf("%.2f, %.2f ms: %.3f", d.First, d.Last, d.Ratio)
+		}
+		fmt.Fprintf(w, "%s %s\t%d\t%d\t%s\t%d\t%s\t%.3f\t%s\t%s\t%s\t%s\n", s.Model, s.Candidate, s.Batch, s.Runs,
+			requests, s.GoAllocations, s.Libc, s.FaultsPerRun, size, present, incline, drifted)
 	}
 	fmt.Fprintf(w, "Go: its allocations over all runs; present: of the regions, before and after. Allocations of the C library: %s\n", r.Libc)
 }
@@ -114,13 +159,14 @@ func (r *Report) startText(w io.Writer) {
 	if len(r.Start) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nready\tdefault session\tplanned session: cold\twarm\twarm / cold\truntime: cold\twarm\twarm / cold\n")
+	fmt.Fprintf(w, "\nready\tlibrary\tmodel read\tdefault session\tsession: cold\tcached\t/ cold\tplan: cold\tcached\t/ cold\truntime: cold\tcached\t/ cold\n")
 	for _, s := range r.Start {
 		if s.Session == nil {
 			s.Session = &ColdWarm{}
 		}
-		fmt.Fprintf(w, "%s\t%.1f ms\t%s\t%s\n", s.Model, s.Default, s.Session.text(), s.Open.text())
+		fmt.Fprintf(w, "%s\t%.1f ms\t%.1f ms\t%.1f ms\t%s\t%s\t%s\n", s.Model, s.Library, s.Read, s.Default, s.Session.text(), s.Plan.text(), s.Open.text())
 	}
+	fmt.Fprintf(w, "plan: the session, and its runs recorded and placed; runtime: all that, and every batch size run until it is steady. Library: once a process\n")
 }
 
 func (c ColdWarm) text() string {

@@ -7,19 +7,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eyas-edge/eyas/internal/tensor"
 	"github.com/eyas-edge/eyas/memplan"
+	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
 // sample is a report with everything in it.
 func sample() *Report {
 	incline := 0.25
 	return &Report{
-		Version: ReportVersion, Suites: []string{Memory, Soak}, Libc: "counted",
-		Machine: Machine{OS: "linux", Arch: "arm64", CPU: "Cortex-A78AE", CPUs: 6, Memory: 8e9, Features: []string{"neon"}},
-		Engine:  Engine{ONNXRuntime: "1.30.0", Library: "/usr/lib/libonnxruntime.so", EP: "cpu", Threads: 6},
-		Models:  []ModelInfo{{"people", "people.onnx", []int{1, 2}}, {"cars", "cars.onnx", []int{1}}},
+		Version: ReportVersion, Suites: []string{SuiteMemory, SuiteSoak}, Libc: "counted",
+		Machine: Machine{
+			OS: "linux", Arch: "arm64", CPU: "Cortex-A78AE", CPUs: 6, Memory: 8e9, Features: []string{"neon"},
+			MemoryLimit: 4e9, LockedLimit: 8e6, Clocks: "schedutil 1984000", Load: 0.2,
+		},
+		Engine: Engine{ONNXRuntime: "1.30.0", Library: "/usr/lib/libonnxruntime.so", EP: "cpu", Threads: 6},
+		Models: []ModelInfo{{"people", "people.onnx", []int{1, 2}}, {"cars", "cars.onnx", []int{1}}},
 		Resident: &Resident{
 			Default: Usage{Status{40e6, 8e6, 32e6, 0, 5e6}, Status{100e6, 63e6, 37e6, 0, 6e6}, 60e6},
 			Planned: Usage{Status{40e6, 8e6, 32e6, 0, 5e6}, Status{65e6, 28e6, 36e6, 1e6, 6e6}, 25e6}, Ratio: 25. / 60,
@@ -32,12 +37,63 @@ func sample() *Report {
 		},
 		Steady: []Steady{
 			{Model: "people", Candidate: standard, Batch: 1, Runs: 300, Libc: &LibcCount{1879, 1879, 1880, false, 3, 0}, FaultsPerRun: 0.01, SlopeKiB: &incline, Resident: 70e6},
-			{Model: "people", Candidate: planned, Batch: 1, Runs: 300, Requests: &Requests{17400, 0, 0}, Libc: &LibcCount{1871, 1871, 1871, true, 0, 0},
+			{Model: "people", Candidate: planned, Batch: 1, Runs: 300, Drift: &Drift{11, 11.2, 1.018}, Requests: &Requests{17400, 0, 0}, Libc: &LibcCount{1871, 1871, 1871, true, 0, 0},
 				Regions: &Pages{20e6, 20e6, 20e6}, SlopeKiB: &incline, Resident: 60e6},
 			{Model: "cars", Candidate: planned, Batch: 1, Runs: 3, Requests: &Requests{300, 6, 1}, GoAllocations: 2, Resident: 60e6},
 		},
-		Start: []Start{{"people", 90, &ColdWarm{130, 20, 20. / 130}, ColdWarm{300, 90, 0.3}}, {"cars", 90, nil, ColdWarm{Cold: 300}}},
-		Soak:  []Steady{{Model: "people", Candidate: planned, Batch: 1, Runs: 100000, Requests: &Requests{Arena: 5800000}, Resident: 60e6}},
+		Touch: []Touch{
+			{Kind: "heap", Bytes: 32 << 20, Take: 10, First: 8000, Rate: 4.2, Again: 12},
+			{Kind: "cuda device", Bytes: 0, Missing: "not here"},
+		},
+		Start: []Start{
+			{"people", 35, 12, 90, &ColdWarm{130, 20, 20. / 130}, ColdWarm{250, 60, 0.24}, ColdWarm{300, 90, 0.3}},
+			{"cars", 35, 12, 90, nil, ColdWarm{Cold: 250}, ColdWarm{Cold: 300}},
+		},
+		FirstFrames: []FirstFrame{{"people", 2, 19, 19.5, 10, 20, 1.03, 1.06, 1.05, 1.15}},
+		Latency: []Frontier{{
+			Model: "people", Took: 4000,
+			Choice: eyas.Choice{
+				Setting: eyas.Setting{Lanes: 2, Threads: 1}, SLO: 50 * time.Millisecond, FPS: 130, P99: 33 * time.Millisecond,
+				Why:    "2 lanes of 1 thread: 130 fps against 105 with 1 lane of 2 threads, p99 33 ms within the SLO of 50 ms",
+				Models: []eyas.ModelChoice{{Model: "people", Ladder: []int{1, 2}}},
+			},
+			Points: []Point{
+				{eyas.Setting{Lanes: 1, Threads: 2}, 1, 105, spread(9), spread(9), 0.97, ""},
+				{eyas.Setting{Lanes: 2, Threads: 1}, 1, 128, spread(15), spread(14), 0.98, inLadder},
+				{eyas.Setting{Lanes: 2, Threads: 1}, 2, 130, spread(30), spread(27), 0.99, picked},
+			},
+		}},
+		Capture: []Capture{{"people", served(98.5), served(60)}},
+		Policies: []PolicyResult{
+			{"people", planned, ownPolicy, []Served{served(110), served(112), served(111)}},
+			{"people", standard, fixedPolicy, []Served{served(80), served(82)}},
+			{"cars", planned, ownPolicy, nil},
+		},
+		Contention: []Contention{
+			{Model: "people", Candidate: planned, Beside: alone, Rounds: []Served{served(29)}, Group: "limit 200.0 MB"},
+			{Model: "people", Candidate: planned, Beside: bursts, Rounds: []Served{served(28)}, Refused: 1, Killed: 1, Corun: []Corun{{12, 3e9}}, CoKilled: 1, Reclaim: 99},
+		},
+		Placement: []Placement{
+			{Model: "people", Layout: "as planned", Load: 90, First: 10, FPS: 100, P50: 9.9, P99: 11, Std: 0.3, Above: 25e6, Fragmentation: 0.01, Largest: 16},
+			{Model: "people", Layout: "dedicated", Missing: "not here: no memory may be locked"},
+		},
+		Soak: []Steady{{Model: "people", Candidate: planned, Batch: 1, Runs: 100000, Requests: &Requests{Arena: 5800000}, Resident: 60e6}},
+	}
+}
+
+// spread is a distribution around ms.
+func spread(ms float64) Distribution {
+	return Distribution{100, 0.9 * ms, ms, 0.1 * ms, ms, 1.1 * ms, 1.2 * ms, 1.3 * ms, 1.4 * ms, 1.4 * ms}
+}
+
+// served is four cameras of which fps frames a second are in time.
+func served(fps float64) Served {
+	return Served{
+		Lanes: 2, Threads: 1, Ladder: []int{1, 2}, Cameras: 4, FPS: 30, SLO: 50, Seconds: 10,
+		Offered: 1200, Delivered: int(10 * fps), InTime: int(10*fps) - 3, InTimeFPS: fps, Missed: 0.003,
+		Dropped: map[string]uint64{"late": 20, "superseded": 1},
+		Capture: spread(30), Queue: spread(12), Pre: spread(1), Infer: spread(16), Post: spread(0.5),
+		Batch: 1.5, Busy: 0.9, Resident: 90e6,
 	}
 }
 
