@@ -98,7 +98,10 @@ func (rt *Runtime) prepare(ctx context.Context) error {
 	}
 	rt.choice = Choice{Setting: trials[best].Setting, SLO: slo}
 	if slo > 0 {
-		rt.choice.FPS, rt.choice.P99, rt.choice.Why = p.fps, p.p99, why
+		rt.choice.FPS, rt.choice.P99 = p.fps, p.p99
+		if asked {
+			rt.choice.Why = why
+		}
 		for i := range trials {
 			if t := &trials[i]; t.short == nil {
 				p, _ := t.best(slo)
@@ -146,7 +149,7 @@ func (rt *Runtime) resume(ctx context.Context) (ready bool, err error) {
 				return false, startError(ctx, err)
 			}
 			if !ok {
-				rt.log.Info(fmt.Sprintf("model %s runs %d at once in another time than at the last start: it is measured anew", m.key, p.Batch))
+				rt.note(fmt.Sprintf("model %s runs %d at once in another time than at the last start: it is measured anew", m.key, p.Batch))
 				return false, nil
 			}
 		}

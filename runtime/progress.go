@@ -38,12 +38,19 @@ func (p *progress) step(out int) {
 	p.done++
 	p.steps -= out
 	now := time.Now()
-	if slo, _ := p.rt.limit(); slo == 0 || p.done == p.steps || now.Sub(p.told) < tellEvery {
+	if _, asked := p.rt.limit(); !asked || p.done == p.steps || now.Sub(p.told) < tellEvery {
 		return
 	}
 	p.told = now
 	left := now.Sub(p.start) / time.Duration(p.done) * time.Duration(p.steps-p.done)
 	text := fmt.Sprintf("warming %d/%d, about %.0f s left", p.done, p.steps, left.Seconds())
-	p.rt.log.Info(text)
+	p.rt.note(text)
 	p.rt.event(Event{Kind: "warming", Text: text})
+}
+
+// note tells of what takes long because an SLO was asked for.
+func (rt *Runtime) note(text string) {
+	if _, asked := rt.limit(); asked {
+		rt.log.Info(text)
+	}
 }
