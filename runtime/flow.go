@@ -161,10 +161,17 @@ func (f *flow) schedule() error {
 		}
 		f.schedulers = append(f.schedulers, s)
 	}
-	for i, b := range f.batchers {
-		b.Limit(f.schedulers[0].Limit(i))
-	}
+	f.limitBatch(math.MaxInt)
 	return nil
+}
+
+// limitBatch keeps batches at most so large, and those of each model within the time that it may hold a lane.
+func (f *flow) limitBatch(most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, b := range f.batchers {
+		b.Limit(min(f.schedulers[0].Limit(i), most))
+	}
 }
 
 // deadline returns the limit on the age of live results, 0 where the newest frame wins: without an SLO, and where the one

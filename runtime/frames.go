@@ -66,7 +66,8 @@ func (rt *Runtime) reserve(source string, bytes int64) error {
 	p.Regions = append(p.Regions, rings...)
 	if larger {
 		// What is there already is in the capacity, too: only what comes on top can be too much.
-		if err := p.Place(rt.capacity(), rt.force()); err != nil {
+		_, err := rt.neighbours.claim(func() (*memplan.Plan, error) { return &p, p.Place(rt.capacity(), rt.force()) })
+		if err = rt.neighbours.explain(err); err != nil {
 			return as(ErrBudget, fmt.Errorf("its frames take %s, more than was planned: %w", memplan.FormatBytes(bytes), err))
 		}
 	}

@@ -75,7 +75,7 @@ func (c *Config) headroom(weights int64) int64 {
 
 // capacity returns the memory that the plan may take.
 func (rt *Runtime) capacity() memplan.Capacity {
-	facts, used := machine.ReadMemory("/"), machine.ReadProcess("/")
+	facts, used := rt.neighbours.memory(), machine.ReadProcess("/")
 	c := memplan.Capacity{Budget: max(int64(rt.cfg.Budget), 0), Dedicated: memplan.Unlimited}
 	if usable := facts.Usable(); usable > 0 { // what this process has already is in the plan, too
 		c.Machine = int64(usable + used.RSSAnon + used.RSSShmem)
@@ -96,11 +96,11 @@ func (rt *Runtime) capacity() memplan.Capacity {
 // place decides where each region lies. The error wraps ErrBudget if the plan does not fit, or a model its
 // quota.
 func (rt *Runtime) place() error {
-	p, err := rt.fit()
+	p, err := rt.neighbours.claim(rt.fit)
 	if err == nil {
 		rt.laid = p
 	}
-	return as(ErrBudget, err)
+	return as(ErrBudget, rt.neighbours.explain(err))
 }
 
 // fit returns the plan as it is to be, and says whether it fits, and the models their quotas.

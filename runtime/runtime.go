@@ -47,6 +47,8 @@ type Runtime struct {
 	prechecked bool             // the models are known not to be too large by far
 	others     []memplan.Region // what the library and Go take
 	rings      []memplan.Region // the frames of live sources
+	neighbours neighbours       // plans of others on this machine
+	squeeze    *squeeze         // takes large batches out while memory is short
 	laid       *memplan.Plan
 	meter      meter
 	tracks     []*track // the sources of the last Stream
@@ -73,6 +75,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err == nil {
 		err = rt.replan()
 	}
+	rt.neighbours.settled()
 	if err == nil {
 		err = ctx.Err() // which may have reached the lane after its last run: it is of no use then
 	}
@@ -83,6 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	for _, m := range rt.models {
 		m.before = m.counts()
 	}
+	rt.squeeze = rt.newSqueeze()
 	if rt.choice.Why != "" {
 		rt.log.Info(rt.choice.Why)
 	}
@@ -132,6 +136,9 @@ func (rt *Runtime) open(ctx context.Context) error {
 		options.EP = ort.EPCPU // auto has said already why it is not the GPU
 	}
 	rt.options = options
+	if !rt.planning { // what is only looked at takes nothing
+		rt.neighbours.meet(rt.log, rt.models)
+	}
 	rt.openCache()
 	rt.expectRings(1)
 	for _, m := range rt.models {
@@ -218,6 +225,7 @@ func (rt *Runtime) Close() error {
 		if rt.cache != nil {
 			rt.cache.Close()
 		}
+		rt.neighbours.close()
 	})
 	return nil
 }

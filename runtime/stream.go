@@ -44,6 +44,7 @@ type stream struct {
 	flow    *flow
 	sources *pipeline.Sources
 	unwatch func() bool
+	leave   func() // the squeeze
 	lanes   sync.WaitGroup
 	result  Result
 }
@@ -103,6 +104,7 @@ func (s *stream) start(ctx context.Context) {
 	for i := range s.rt.lanes {
 		s.lanes.Go(func() { f.serve(i) })
 	}
+	s.leave = s.rt.squeeze.join(f)
 	s.unwatch = context.AfterFunc(ctx, f.stop)
 	s.sources = pipeline.Start(ctx, f.sources, f)
 }
@@ -113,6 +115,7 @@ func (s *stream) stop() {
 	s.flow.stop()
 	s.sources.Close()
 	s.lanes.Wait()
+	s.leave()
 	for j := s.flow.next(); j != nil; j = s.flow.next() {
 		if !j.trouble {
 			s.flow.tracks[j.source].drop(j.lost())
