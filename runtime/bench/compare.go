@@ -115,7 +115,7 @@ func (r *Report) figures(each func(name string, v float64)) {
 	}
 	steady("soak", r.Soak)
 	for _, more := range []func(func(string, float64)){
-		r.firstFigures, r.latencyFigures, r.policiesFigures, r.touchFigures, r.contentionFigures, r.placementFigures,
+		r.firstFigures, r.latencyFigures, r.captureFigures, r.policiesFigures, r.touchFigures, r.contentionFigures, r.placementFigures,
 	} {
 		more(each)
 	}

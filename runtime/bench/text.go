@@ -25,6 +25,7 @@ func (r *Report) Text(w io.Writer) error {
 		fmt.Fprintf(t, "model\t%s, batch %s\n", m.Key, list(m.Batches))
 	}
 	r.latencyText(t)
+	r.captureText(t)
 	r.startText(t)
 	r.firstText(t)
 	r.policiesText(t)
