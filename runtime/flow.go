@@ -390,6 +390,15 @@ func (f *flow) Fault(source int, err error) { f.tell(source, err, false) }
 // Ended passes on the end of a source.
 func (f *flow) Ended(source int, err error) { f.tell(source, err, true) }
 
+// Stopped counts a source out that was told to stop.
+func (f *flow) Stopped(int) {
+	f.mu.Lock()
+	f.running--
+	f.mu.Unlock()
+	signal(f.ready)
+	f.wakeLanes()
+}
+
 func (f *flow) tell(source int, err error, ended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

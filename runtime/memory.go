@@ -100,7 +100,7 @@ func (rt *Runtime) place() error {
 	if err == nil {
 		rt.laid = p
 	}
-	return as(ErrBudget, rt.neighbours.explain(err))
+	return as(ErrBudget, err)
 }
 
 // fit returns the plan as it is to be, and says whether it fits, and the models their quotas.

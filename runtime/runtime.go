@@ -80,6 +80,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		err = ctx.Err() // which may have reached the lane after its last run: it is of no use then
 	}
 	if err != nil {
+		err = rt.neighbours.explain(err)
 		rt.Close()
 		return nil, err
 	}
@@ -177,6 +178,9 @@ func (rt *Runtime) readAll() error {
 	}
 	return nil
 }
+
+// BatchLimits returns how often the largest batches were taken out because memory was short.
+func (rt *Runtime) BatchLimits() uint64 { return rt.squeeze.limits.Load() }
 
 // Models returns the models in the order of their keys.
 func (rt *Runtime) Models() []*Model { return slices.Clone(rt.models) }

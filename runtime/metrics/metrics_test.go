@@ -37,6 +37,7 @@ func (f *fakeRuntime) Status() []eyas.SourceStatus     { return f.sources }
 func (f *fakeRuntime) Memory() memplan.Usage           { return f.usage }
 func (f *fakeRuntime) Plan() *memplan.Plan             { return &f.plan }
 func (f *fakeRuntime) EP() string                      { return "cpu" }
+func (f *fakeRuntime) BatchLimits() uint64             { return 1 }
 func (f *fakeRuntime) Library() (path, version string) { return "/lib/libonnxruntime.so", "1.30.0" }
 
 // example is a runtime of which everything there is can be told.

@@ -19,6 +19,7 @@ type Runtime interface {
 	Plan() *memplan.Plan
 	EP() string
 	Library() (path, version string)
+	BatchLimits() uint64
 }
 
 // states are those of eyas.SourceStatus.
@@ -44,7 +45,7 @@ var (
 	connects     = desc("eyas_source_connects_total", "Connections of a live source that gave a frame.", "source")
 	captured     = desc("eyas_frames_captured_total", "Frames captured, whatever became of them.", "source")
 	delivered    = desc("eyas_frames_delivered_total", "Frames that became results.", "source")
-	dropped      = desc("eyas_frames_dropped_total", "Frames that became no result, by cause: late, superseded, corrupt, stalled, no slot.", "source", "cause")
+	dropped      = desc("eyas_frames_dropped_total", "Frames that became no result, by cause: late, superseded, corrupt, stalled, no slot, unfinished.", "source", "cause")
 	capturedRate = desc("eyas_source_captured_frames_per_second", "Frames captured a second, over the last few.", "source")
 	yieldedRate  = desc("eyas_source_delivered_frames_per_second", "Frames delivered a second, over the last few.", "source")
 	sourceAge    = desc("eyas_source_age_seconds", "Time from capture to result of the last delivered frame of a live source.", "source")
@@ -55,6 +56,8 @@ var (
 	requested     = desc("eyas_tensor_requested_bytes_total", "Bytes of these requests.", "from")
 	mismatches    = desc("eyas_run_mismatches_total", "Runs that left their schedule of memory.")
 	recordings    = desc("eyas_run_recordings_total", "Runs that were recorded, those before the first frame included.")
+	batchLimits   = desc("eyas_batch_limits_total", "How often the largest batches were taken out because memory was short.")
+	missed        = desc("eyas_frames_missed_total", "Delivered frames whose results came after the SLO.", "source")
 	fragmentation = desc("eyas_arena_fragmentation_ratio", "1 - most bytes alive at once / bytes reserved for them.")
 	allocations   = desc("eyas_go_allocations_per_frame", "Go allocations of the process a frame, after warm-up. Looking at metrics and views allocates, too.")
 	faults        = desc("eyas_page_faults_per_frame", "Page faults of the process a frame, after warm-up: minor ones were answered from memory, major ones from a disk.", "kind")
@@ -64,8 +67,8 @@ var (
 func (r *run) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		buildInfo, ready,
-		sourceInfo, sourceState, connects, captured, delivered, dropped, capturedRate, yieldedRate, sourceAge,
-		planned, measured, requests, requested, mismatches, recordings, fragmentation, allocations, faults,
+		sourceInfo, sourceState, connects, captured, delivered, missed, dropped, capturedRate, yieldedRate, sourceAge,
+		planned, measured, requests, requested, mismatches, recordings, batchLimits, fragmentation, allocations, faults,
 	} {
 		to <- d
 	}
@@ -99,6 +102,7 @@ func (r *run) Collect(to chan<- prometheus.Metric) {
 		o.source(unique(label(st.Name), names), &st)
 	}
 	o.plan((*rt).Plan())
+	o.count(batchLimits, (*rt).BatchLimits())
 	usage := (*rt).Memory()
 	o.memory(&usage)
 }
@@ -124,6 +128,7 @@ func (o out) source(name string, st *eyas.SourceStatus) {
 		o.gauge(sourceState, in, name, state)
 	}
 	o.count(connects, st.Connects, name)
+	o.count(missed, st.Missed, name)
 	o.count(captured, st.Captured, name)
 	o.count(delivered, st.Delivered, name)
 	st.Dropped.Each(func(cause string, n uint64) { o.count(dropped, n, name, cause) })

@@ -19,8 +19,10 @@ type Receiver interface {
 	Reclaim(source int) bool
 	// State takes what a live source does now.
 	State(source int, to camera.State, err error)
-	// Ended says that the source gives no more; err is nil for a good end, or one that was asked for.
+	// Ended says that the source has come to its end, a good one if err is nil.
 	Ended(source int, err error)
+	// Stopped says instead that it gives no more because it was told to stop.
+	Stopped(source int)
 }
 
 // Sources are running sources.
@@ -37,10 +39,11 @@ func Start(ctx context.Context, sources []camera.Source, to Receiver) *Sources {
 	var files []int
 	run := func(i int) {
 		err := sources[i].Run(ctx, &sink{to, i})
-		if ctx.Err() != nil {
-			err = nil // a source that was told to stop has not failed
+		if ctx.Err() != nil { // whatever it makes of that
+			to.Stopped(i)
+		} else {
+			to.Ended(i, err)
 		}
-		to.Ended(i, err)
 	}
 	for i, source := range sources {
 		if source.Live() {

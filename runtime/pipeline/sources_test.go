@@ -49,6 +49,7 @@ func (n *noted) State(source int, to camera.State, err error) {
 	n.note(source, "%v %v", to, err)
 }
 func (n *noted) Ended(source int, err error) { n.note(source, "ended %v", err) }
+func (n *noted) Stopped(source int)          { n.note(source, "stopped") }
 
 func TestSourcesTellTheReceiver(t *testing.T) {
 	broken := errors.New("broken")
@@ -72,7 +73,7 @@ func TestSourcesTellTheReceiver(t *testing.T) {
 	}
 }
 
-// Live sources run side by side, beside the files, and each ends when it is told to, without an error.
+// Live sources run side by side, beside the files, and each ends when it is told to.
 func TestSourcesRunSideBySide(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(3)
@@ -90,7 +91,7 @@ func TestSourcesRunSideBySide(t *testing.T) {
 	s.Close()
 	s.Close()
 	slices.Sort(got.said)
-	if want := []string{"0 ended <nil>", "1 ended <nil>", "2 ended <nil>"}; !slices.Equal(got.said, want) {
+	if want := []string{"0 stopped", "1 stopped", "2 stopped"}; !slices.Equal(got.said, want) {
 		t.Errorf("told %q", got.said)
 	}
 }
