@@ -34,7 +34,7 @@ type commands struct {
 	Plan    planCmd    `cmd:"" help:"Say what models and cameras take of the memory, before they run."`
 	Inspect inspectCmd `cmd:"" help:"Say what a model is and what it would be fed."`
 	Eval    evalCmd    `cmd:"" help:"Measure a model's average precision on a labelled data set."`
-	Bench   benchCmd   `cmd:"" help:"Measure a model's memory and time against a default ONNX Runtime session."`
+	Bench   benchCmd   `cmd:"" help:"Measure models by suites: latency, start, policies, memory, placement, contention, soak."`
 	Doctor  doctorCmd  `cmd:"" help:"Say what this machine can do, and what is missing."`
 	Ring    ringCmd    `cmd:"" help:"Look at the rings, the cameras' frames in shared memory."`
 	Pull    pullCmd    `cmd:"" help:"Fetch models and ONNX Runtime builds, checked."`
