@@ -99,10 +99,10 @@ func TestPasswordsAreNotShown(t *testing.T) {
 		"rtmp://viewer:" + secret + "@10.0.0.7/live",
 	} {
 		for _, args := range [][]string{
-			{"run", "-m", model, source},
-			{"run", "-m", model, "--events", source, "missing.jpg"},
+			{"run", "-m", model, "--slo", "none", "--duration", "100ms", source}, // a camera would be tried for ever
+			{"run", "-m", model, "--slo", "none", "--duration", "100ms", "--events", source, "missing.jpg"},
 			{"run", "-m", model, "--print-config", source},
-			{"run", "-m", model, "--log-format", "json", source},
+			{"run", "-m", model, "--slo", "none", "--duration", "100ms", "--log-format", "json", source},
 			{"run", "-m", source, "x.jpg"}, {"run", "-c", source}, {"run", "-m", model, "-o", source + "/x", bus},
 			{"run", "-m", model, "--imgsz", source}, {"inspect", source}, {"eval", source}, {"eval", model, "--coco", source},
 			{"eval", model, "--data", source}, {"pull", source}, {"version", source}, {source}, {"run", "--" + source},
