@@ -89,7 +89,12 @@ func entries(t testing.TB, home string) map[string]fs.FileInfo {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kind := filepath.Ext(f.Name()); all[kind] == nil || kind != ".plan" {
+		kind := filepath.Ext(f.Name())
+		data, _ := os.ReadFile(filepath.Join(home, "cache", f.Name()))
+		if kind == ".plan" && bytes.Contains(data, []byte(`"profiles"`)) {
+			kind = ".profiles" // how fast all models were, and not what one of them allocates
+		}
+		if all[kind] == nil || kind != ".plan" {
 			all[kind] = info
 		} else {
 			t.Errorf("two plans of one model: %s and %s", all[kind].Name(), f.Name())
@@ -383,7 +388,7 @@ func TestNoCache(t *testing.T) {
 	}
 	empty := t.TempDir()
 	begin(t, empty, "--no-cache")
-	if files, err := os.ReadDir(empty); err != nil || len(files) > 0 {
+	if files, err := os.ReadDir(filepath.Join(empty, "cache")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, %v", files, err)
 	}
 }
