@@ -126,7 +126,7 @@ func TestPasswordsAreNotShown(t *testing.T) {
 func TestNotYet(t *testing.T) {
 	call(t, fast(t, "media:camera")...).want(t, 2, "source media:camera: this eyas was built without mediadevices: use v4l2: instead, or build it with -tags media")
 	for flag, value := range map[string]string{
-		"batch": "1,2", "precision": "fp16",
+		"precision": "fp16",
 	} {
 		call(t, fast(t, "--"+flag, value, picture(t, "classic/bus.jpg"))...).want(t, 2, ": not yet in this version: leave it out")
 	}

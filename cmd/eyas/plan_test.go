@@ -204,11 +204,11 @@ sources: {door: {url: "rtsp://nobody.invalid/stream", weight: 2}}
 		d.Models[0].Name != "m" || d.Regions[0].Placement != memplan.Shared {
 		t.Errorf("%+v", d)
 	}
-	const slot = 640 * 480
-	if one, four := d.Batches[0].Frames, d.Batches[1].Frames; one != 3*slot || four != 5*slot {
+	const slot, head = 640 * 480, 4096 // of a ring
+	if one, four := d.Batches[0].Frames, d.Batches[1].Frames; one != 3*slot+head || four != 5*slot+head {
 		t.Errorf("frames take %d and %d bytes: 3 and 5 slots are right", one, four)
 	}
-	if d := planOf(t, append(args, "--batch", "2", "--slo", "none")...); len(d.Batches) != 1 || d.Batches[0].Frames != 2*slot {
+	if d := planOf(t, append(args, "--batch", "2", "--slo", "none")...); len(d.Batches) != 1 || d.Batches[0].Frames != 2*slot+head {
 		t.Errorf("flags do not win: %+v", d.Batches)
 	}
 }
