@@ -88,7 +88,7 @@ func (f memoryFlags) apply(c *eyas.Config) {
 }
 
 type timeFlags struct {
-	SLO      span `name:"slo" group:"time" placeholder:"50ms|none" help:"Limit on the time from capture to result, p99; only none in this version."`
+	SLO      span `name:"slo" group:"time" placeholder:"50ms|none" help:"Limit on the time from capture to result, p99; lanes and batches follow from it."`
 	Frames   int  `group:"time" placeholder:"N" help:"End each source after N frames."`
 	Duration span `group:"time" placeholder:"10s" help:"End after a time."`
 	Realtime bool `group:"time" help:"Play clips at their own speed."`
