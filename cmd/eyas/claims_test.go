@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -12,28 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eyas-edge/eyas/internal/testenv"
 	"github.com/eyas-edge/eyas/memplan"
 )
-
-// memoryGroup makes a control group that holds so many bytes and returns its file of processes.
-func memoryGroup(t *testing.T, limit int64) string {
-	t.Helper()
-	name := fmt.Sprintf("eyas-claims-test-%d", os.Getpid())
-	for _, c := range []struct{ root, file string }{
-		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"},
-	} {
-		group := filepath.Join(c.root, name)
-		if os.Mkdir(group, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = os.Remove(group) })
-		if os.WriteFile(filepath.Join(group, c.file), []byte(strconv.FormatInt(limit, 10)), 0) == nil {
-			return filepath.Join(group, "cgroup.procs")
-		}
-	}
-	t.Skip("no control group with a memory limit can be made here")
-	return ""
-}
 
 // within makes a command one that begins in a control group.
 func within(procs string, c *exec.Cmd) *exec.Cmd {
@@ -52,7 +31,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	source := "test:pattern?size=320x240"
 	planned := plannedBytes(t, args(source+"&frames=20", "--events"))
-	procs := memoryGroup(t, planned*3/2)
+	procs := filepath.Join(testenv.MemoryGroup(t, int(planned*3/2)), "cgroup.procs")
 	again := func() (code int, stderr string) {
 		c := within(procs, command(args(source+"&frames=3")...))
 		var errs strings.Builder
