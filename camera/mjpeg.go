@@ -44,6 +44,8 @@ type mjpegScanner struct {
 
 	inside  bool      // at a picture
 	scan    bool      // whose entropy-coded data has begun
+	ends    bool      // there was a picture with its end marker, ever
+	torn    bool      // the picture handed out last has none, and others of the stream do
 	began   time.Time // when its first bytes came
 	parts   int       // delimiters since the last picture
 	divided bool      // there was a delimiter, ever
@@ -81,7 +83,7 @@ func (s *mjpegScanner) next() (jpg []byte, began time.Time, err error) {
 		switch err := s.more(); {
 		case err == nil:
 		case s.scan: // maybe only the end marker is missing
-			return s.cut(s.end), s.began, nil
+			return s.cut(s.end, false), s.began, nil
 		case s.inside:
 			return nil, s.began, s.damaged(s.end, "a JPEG ends inside its header")
 		default:
@@ -170,7 +172,7 @@ func (s *mjpegScanner) walk() ([]byte, error) {
 			s.from = s.at
 			s.begin()
 		case m == 0xd8 && s.scan: // the end marker is missing, or the rest: the decoder sees which
-			return s.cut(s.at), nil
+			return s.cut(s.at, false), nil
 		case m == 0xd8:
 			err := s.damaged(s.at, "a JPEG ends inside its header")
 			s.lost = false
@@ -178,7 +180,7 @@ func (s *mjpegScanner) walk() ([]byte, error) {
 		case m == 0xd9 && !s.scan:
 			return nil, s.damaged(s.at+2, "a JPEG without picture data")
 		case m == 0xd9:
-			return s.cut(s.at + 2), nil
+			return s.cut(s.at+2, true), nil
 		case m < 0xc0 || m >= 0xd0 && m < 0xd8: // data, and markers without a segment
 			s.at += 2
 		default:
@@ -210,10 +212,12 @@ func (s *mjpegScanner) segment(m byte) (whole bool, err error) {
 	return true, nil
 }
 
-// cut returns the picture up to an end.
-func (s *mjpegScanner) cut(end int) []byte {
+// cut returns the picture up to an end, which its end marker is or not.
+func (s *mjpegScanner) cut(end int, marked bool) []byte {
 	jpg := s.buf[s.from:end]
 	s.from, s.inside, s.scan = end, false, false
+	s.ends = s.ends || marked
+	s.torn = s.ends && !marked
 	return jpg
 }
 

@@ -105,10 +105,14 @@ func (p *mjpegPlayer) drop(f *Frame, err error) error {
 	return nil
 }
 
+// errTorn stands for a torn picture that another overtook before a decoder saw it.
+var errTorn = corrupt{errors.New("a JPEG ends inside its data"), 1}
+
 // mjpegMail is what came since the last time: the newest picture, if there was one, and what became of others.
 type mjpegMail struct {
 	jpg        []byte
 	began      time.Time
+	torn       bool // it breaks off, as it seems
 	superseded int
 	corrupt    int
 	fault      error // the last of the corrupt ones
@@ -125,7 +129,8 @@ type mjpegBox struct {
 // fill reads until the stream ends.
 func (b *mjpegBox) fill(s *mjpegScanner) {
 	for more := true; more; {
-		more = b.put(s.next())
+		jpg, began, err := s.next()
+		more = b.put(jpg, began, s.torn, err)
 		select {
 		case b.news <- struct{}{}:
 		default:
@@ -134,17 +139,19 @@ func (b *mjpegBox) fill(s *mjpegScanner) {
 }
 
 // put adds what the scanner found, and says whether more may come.
-func (b *mjpegBox) put(jpg []byte, began time.Time, err error) (more bool) {
+func (b *mjpegBox) put(jpg []byte, began time.Time, torn bool, err error) (more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := &b.mail
-	if err != nil {
+	switch {
+	case err != nil:
 		return m.fails(err)
-	}
-	if len(m.jpg) > 0 {
+	case len(m.jpg) > 0 && m.torn: // that it is torn shows only with the next one, which may be here at once
+		m.fails(errTorn)
+	case len(m.jpg) > 0:
 		m.superseded++
 	}
-	m.jpg, m.began = append(m.jpg[:0], jpg...), began
+	m.jpg, m.began, m.torn = append(m.jpg[:0], jpg...), began, torn
 	return true
 }
 
