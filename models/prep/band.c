@@ -97,7 +97,7 @@ static void pick(const eyas_prep_job *j, rows *s, const uint8_t *const *planes, 
 }
 
 // Writes n elements of one value, step elements apart.
-static void fill(void *dst, int32_t size, int64_t n, int32_t step, const void *value) {
+static void fill(void *dst, int32_t size, int64_t n, int32_t step, const void *value, int32_t stream) {
 	uint8_t v1;
 	uint16_t v2;
 	uint32_t v4;
@@ -110,8 +110,7 @@ static void fill(void *dst, int32_t size, int64_t n, int32_t step, const void *v
 		break;
 	default:
 		memcpy(&v4, value, 4);
-		if (step == 1)
-			for (int64_t i = 0; i < n; i++) ((uint32_t *)dst)[i] = v4;
+		if (step == 1) eyas_prep_fill32(dst, v4, n, stream);
 		else
 			for (; n-- > 0; dst = (uint32_t *)dst + step) *(uint32_t *)dst = v4;
 	}
@@ -121,8 +120,8 @@ static void fill(void *dst, int32_t size, int64_t n, int32_t step, const void *v
 static void pad(const eyas_prep_job *j, const uint8_t *tables, uint8_t *dst, int64_t pixel, int64_t n) {
 	for (int32_t c = 0; c < j->channels; c++) {
 		const uint8_t *value = tables + (256 * c + j->pad) * j->size;
-		if (j->nhwc) fill(dst + (pixel * j->channels + c) * j->size, j->size, n, j->channels, value);
-		else fill(dst + ((int64_t)c * j->in_w * j->in_h + pixel) * j->size, j->size, n, 1, value);
+		if (j->nhwc) fill(dst + (pixel * j->channels + c) * j->size, j->size, n, j->channels, value, 0);
+		else fill(dst + ((int64_t)c * j->in_w * j->in_h + pixel) * j->size, j->size, n, 1, value, j->stream);
 	}
 }
 
@@ -153,7 +152,7 @@ static void store(const eyas_prep_job *j, const rows *s, const uint8_t *tables, 
 		uint8_t *row = dst + ((int64_t)c * j->in_w * j->in_h + pixel) * j->size;
 		int32_t done = 0;
 		if (j->computed && j->size == 4)
-			done = eyas_prep_store32((float *)row, levels, j->new_w, j->mean[c], j->factor[c], j->rest[c]);
+			done = eyas_prep_store32((float *)row, levels, j->new_w, j->mean[c], j->factor[c], j->rest[c], j->stream);
 		else if (j->computed && j->size == 2)
 			done = eyas_prep_store16((uint16_t *)row, levels, j->new_w, j->mean[c], j->factor[c], j->rest[c]);
 		look_up(row, j->size, 1, table, levels, done, j->new_w);
@@ -189,4 +188,5 @@ void eyas_prep_band(const eyas_prep_job *j, const uint8_t *p0, const uint8_t *p1
 	}
 	const int32_t below = from > bottom ? from : bottom;
 	if (below < to) pad(j, tables, dst, (int64_t)below * j->in_w, (int64_t)(to - below) * j->in_w);
+	if (j->stream) eyas_prep_fence();
 }

@@ -31,6 +31,7 @@ typedef struct {
 	int32_t in_w, in_h, left, top, new_w, new_h;
 	int32_t channels, nhwc, bgr, size, pad;
 	int32_t computed; // values are computed, to the bits of the table; else they are looked up
+	int32_t stream;   // 32-bit values that lie side by side are written with streaming stores
 	float mean[3], factor[3], rest[3];
 } eyas_prep_job;
 
@@ -76,7 +77,13 @@ int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, c
 void eyas_prep_mix_rows(uint8_t *dst, const int16_t *a, const int16_t *b, int32_t w0, int32_t w1, int32_t n);
 
 // Computes (level - mean) * (factor + rest), where the sum is 1 / std in twice float's precision: what a division rounds to.
-int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest);
+// Other threads see what was written with streaming stores after eyas_prep_fence.
+int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest, int32_t stream);
 int32_t eyas_prep_store16(uint16_t *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest);
+
+// Writes n times v.
+void eyas_prep_fill32(uint32_t *dst, uint32_t v, int64_t n, int32_t stream);
+
+void eyas_prep_fence(void);
 
 #endif

@@ -213,9 +213,17 @@ AVX2 static inline __m256 value(const uint8_t *levels, __m256 mean, __m256 facto
 	return _mm256_fmadd_ps(x, factor, _mm256_mul_ps(x, rest));
 }
 
-AVX2 int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest) {
+// Values of 4 bytes from dst on to where a cache line begins: streaming stores are fast for whole lines only.
+static inline int32_t to_line(const void *dst) { return (-(uintptr_t)dst & 63) / 4; }
+
+AVX2 int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest, int32_t stream) {
 	const __m256 m = _mm256_set1_ps(mean), f = _mm256_set1_ps(factor), r = _mm256_set1_ps(rest);
 	int32_t i = 0;
+	if (stream && n >= 32) {
+		for (const int32_t head = to_line(dst); i < head; i = i + 8 < head ? i + 8 : head) _mm256_storeu_ps(dst + i, value(levels + i, m, f, r));
+		for (; i + 16 <= n; i += 16)
+			for (int k = i; k < i + 16; k += 8) _mm256_stream_ps(dst + k, value(levels + k, m, f, r));
+	}
 	for (; i + 32 <= n; i += 32)
 		for (int k = i; k < i + 32; k += 8) _mm256_storeu_ps(dst + k, value(levels + k, m, f, r));
 	for (; i + 8 <= n; i += 8) _mm256_storeu_ps(dst + i, value(levels + i, m, f, r));
@@ -228,3 +236,16 @@ AVX2 int32_t eyas_prep_store16(uint16_t *dst, const uint8_t *levels, int32_t n, 
 	for (; i + 8 <= n; i += 8) _mm_storeu_si128((void *)(dst + i), _mm256_cvtps_ph(value(levels + i, m, f, r), _MM_FROUND_TO_NEAREST_INT));
 	return i;
 }
+
+AVX2 void eyas_prep_fill32(uint32_t *dst, uint32_t v, int64_t n, int32_t stream) {
+	const __m256i x = _mm256_set1_epi32(v);
+	int64_t i = 0;
+	if (stream && n >= 32) {
+		for (const int32_t head = to_line(dst); i < head; i++) dst[i] = v;
+		for (; i + 16 <= n; i += 16)
+			for (int64_t k = i; k < i + 16; k += 8) _mm256_stream_si256((void *)(dst + k), x);
+	}
+	for (; i < n; i++) dst[i] = v;
+}
+
+void eyas_prep_fence(void) { _mm_sfence(); }

@@ -128,7 +128,8 @@ static inline float32x4_t value(uint16x4_t levels, float32x4_t mean, float32x4_t
 	return vfmaq_f32(vmulq_f32(x, rest), x, factor);
 }
 
-int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest) {
+// Without streaming stores: these processors see by themselves that whole lines are written, and do not read them first.
+int32_t eyas_prep_store32(float *dst, const uint8_t *levels, int32_t n, float mean, float factor, float rest, int32_t stream) {
 	const float32x4_t m = vdupq_n_f32(mean), f = vdupq_n_f32(factor), r = vdupq_n_f32(rest);
 	int32_t i = 0;
 	for (; i + 8 <= n; i += 8) {
@@ -149,3 +150,9 @@ int32_t eyas_prep_store16(uint16_t *dst, const uint8_t *levels, int32_t n, float
 	}
 	return i;
 }
+
+void eyas_prep_fill32(uint32_t *dst, uint32_t v, int64_t n, int32_t stream) {
+	for (int64_t i = 0; i < n; i++) dst[i] = v;
+}
+
+void eyas_prep_fence(void) {}

@@ -96,6 +96,25 @@ func TestTwinsAgree(t *testing.T) {
 	}
 }
 
+// Large samples are written in another way, whole cache lines at a time: the twins agree on rows that begin and end anywhere.
+func TestTwinsAgreeOnLargeInputs(t *testing.T) {
+	for _, s := range []struct{ w, h, inW, inH int }{{97, 211, 645, 611}, {7, 211, 640, 640}, {211, 97, 643, 613}, {1920, 1080, 640, 640}} {
+		for _, r := range recipes[:3] {
+			fr := picture(t, frame.NV12, s.w, s.h, 3, false, 1)
+			twins := bothTwins(t, r, s.inW, s.inH)
+			want, _ := fillView(t, twins["Go"], fr, view{})
+			for name, f := range twins {
+				f.SetThreads(3)
+				got, _ := fillView(t, f, fr, view{})
+				f.Close()
+				if !bytes.Equal(got.Data, want.Data) {
+					t.Errorf("%dx%d to %dx%d, %+v: the twin in %s differs from that in Go with one thread", s.w, s.h, s.inW, s.inH, r, name)
+				}
+			}
+		}
+	}
+}
+
 func fillView(tb testing.TB, f *Filler, fr *frame.Frame, v view) (*tensor.Tensor, Transform) {
 	tb.Helper()
 	dst := newTensor(tb, f.recipe, 1, f.inW, f.inH)
