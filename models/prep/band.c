@@ -61,19 +61,29 @@ static void convert(const eyas_prep_job *j, uint8_t *dst, const uint8_t *const *
 		dst[0] = dst[1] = dst[2] = (dst[0] * 9798 + dst[1] * 19235 + dst[2] * 3735 + (1 << 14)) >> 15;
 }
 
-// Mixes source row y into buffer k, unless it is there.
-static void mix(const eyas_prep_job *j, rows *s, int k, const uint8_t *const *planes, int64_t y, const int32_t *at, const eyas_prep_pair *pairs) {
+// Prefetches the columns in use of source row y.
+static void prefetch(const eyas_prep_job *j, const uint8_t *const *planes, int64_t y) {
+	const eyas_prep_samples s = samples(j, planes, y, j->first);
+	for (int32_t p = 0; p < j->planes; p++) {
+		const int64_t n = (int64_t)(p > 0 ? j->span / 2 : j->span) * s.step[p];
+		for (int64_t i = 0; i < n; i += 64) __builtin_prefetch(s.at[p] + i);
+	}
+}
+
+// Mixes source row y into buffer k, unless it is there; next is the row that will be read after it.
+static void mix(const eyas_prep_job *j, rows *s, int k, const uint8_t *const *planes, int64_t y, int64_t next, const int32_t *at,
+	const eyas_prep_pair *pairs) {
 	if (s->held[k] == y) return;
 	s->held[k] = y;
-	const uint8_t *row = planes[0] + y * j->stride[0];
+	const uint8_t *row = planes[0] + y * j->stride[0], *ahead = planes[0] + next * j->stride[0];
 	int32_t pixel = j->pixel, red = j->red;
 	if (j->yuv || pixel == 1 || j->luma) {
 		convert(j, s->pixels, planes, y);
-		row = s->pixels, pixel = 4, red = 0;
+		row = s->pixels, ahead = NULL, pixel = 4, red = 0;
 	}
 	int16_t *dst = s->mixed[k];
 	for (int32_t i = 0; i < j->new_w; i++) {
-		if (i == j->safe_from) i = eyas_prep_mix_columns(dst, s->pitch, row, at, pairs, i, j->safe_to, pixel, red);
+		if (i == j->safe_from) i = eyas_prep_mix_columns(dst, s->pitch, row, ahead, at, pairs, i, j->safe_to, pixel, red);
 		if (i == j->new_w) return;
 		const uint8_t *p = row + at[i];
 		for (int32_t c = 0; c < 3; c++) {
@@ -171,15 +181,17 @@ void eyas_prep_band(const eyas_prep_job *j, const uint8_t *p0, const uint8_t *p1
 	const int32_t bottom = j->top + j->new_h, right = j->left + j->new_w;
 	if (from < j->top) pad(j, tables, dst, (int64_t)from * j->in_w, (int64_t)((to < j->top ? to : j->top) - from) * j->in_w);
 	for (int32_t y = from > j->top ? from : j->top; y < to && y < bottom; y++) {
-		const eyas_prep_line l = lines[y - j->top];
+		const eyas_prep_line l = lines[y - j->top], after = lines[(y + 1 < bottom ? y + 1 : y) - j->top];
 		if (j->exact && l.w0 == 1 << 11 && l.w1 == 0) {
+			if (after.a > l.a + 1) prefetch(j, planes, after.a); // the processor does not foresee that rows are left out
 			pick(j, &s, planes, l.a, xs);
 		} else {
 			// Which buffer is for row a; the other is for b. Rows that are there stay.
 			const int k = s.held[1] == l.a || (s.held[0] == l.b && s.held[0] != l.a);
 			const int other = l.b == l.a ? k : !k;
-			mix(j, &s, k, planes, l.a, at, pairs);
-			mix(j, &s, other, planes, l.b, at, pairs);
+			const int64_t following = after.a > l.b ? after.a : after.b;
+			mix(j, &s, k, planes, l.a, l.b > l.a ? l.b : following, at, pairs);
+			mix(j, &s, other, planes, l.b, following, at, pairs);
 			eyas_prep_mix_rows(s.levels, s.mixed[k], s.mixed[other], l.w0, l.w1, 3 * s.pitch);
 		}
 		store(j, &s, tables, dst, y);

@@ -69,9 +69,10 @@ int32_t eyas_prep_convert(const eyas_prep_job *j, uint8_t *dst, const eyas_prep_
 // Picks, and converts, the pixels of columns from pick_from on: levels, one row a channel, pitch apart.
 int32_t eyas_prep_pick_columns(const eyas_prep_job *j, uint8_t *dst, int32_t pitch, const eyas_prep_samples *s);
 
-// Mixes two neighbouring pixels for each column from..to: 15-bit levels, one row a channel, pitch apart.
-int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, const int32_t *at, const eyas_prep_pair *pairs,
-	int32_t from, int32_t to, int32_t pixel, int32_t red);
+// Mixes two neighbouring pixels for each column from..to: 15-bit levels, one row a channel, pitch apart. Meanwhile those
+// of row next, unless it is NULL, are prefetched.
+int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, const uint8_t *next, const int32_t *at,
+	const eyas_prep_pair *pairs, int32_t from, int32_t to, int32_t pixel, int32_t red);
 
 // Mixes two rows of 15-bit levels to levels; n is a multiple of 32.
 void eyas_prep_mix_rows(uint8_t *dst, const int16_t *a, const int16_t *b, int32_t w0, int32_t w1, int32_t n);

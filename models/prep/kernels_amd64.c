@@ -171,8 +171,8 @@ AVX2 static inline __m256i weigh(__m256i pairs, __m256i weights) {
 	return _mm256_srli_epi32(_mm256_madd_epi16(pairs, weights), 4);
 }
 
-AVX2 int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, const int32_t *at, const eyas_prep_pair *pairs,
-	int32_t from, int32_t to, int32_t pixel, int32_t red) {
+AVX2 int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, const uint8_t *next, const int32_t *at,
+	const eyas_prep_pair *pairs, int32_t from, int32_t to, int32_t pixel, int32_t red) {
 	const char r = red, g = 1, b = 2 - red, p = pixel;
 	const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(
 		r, r + p, 8 + r, 8 + r + p, g, g + p, 8 + g, 8 + g + p, b, b + p, 8 + b, 8 + b + p, -1, -1, -1, -1));
@@ -181,6 +181,7 @@ AVX2 int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *r
 	if (end < from) return from;
 	for (int32_t i = from;; i = i + 16 < end ? i + 16 : end) { // the last columns may overlap the ones before
 		__m256i mixed[2][3];
+		for (int k = 0; next && k < 16; k += 4) __builtin_prefetch(next + at[i + k]);
 		for (int k = 0; k < 2; k++) { // columns 0-3 and 8-11, then 4-7 and 12-15, so that packing puts them in order
 			const __m256i x = load_columns(row, at + i + 4 * k, order), y = load_columns(row, at + i + 4 * k + 2, order);
 			const __m256i rg = _mm256_unpacklo_epi32(x, y), bs = _mm256_unpackhi_epi32(x, y);

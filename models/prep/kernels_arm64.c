@@ -85,8 +85,8 @@ int32_t eyas_prep_pick_columns(const eyas_prep_job *j, uint8_t *dst, int32_t pit
 	return i;
 }
 
-int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, const int32_t *at, const eyas_prep_pair *pairs,
-	int32_t from, int32_t to, int32_t pixel, int32_t red) {
+int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, const uint8_t *next, const int32_t *at,
+	const eyas_prep_pair *pairs, int32_t from, int32_t to, int32_t pixel, int32_t red) {
 	// Four columns of two pixels each: which bytes are the left ones of red and green, and of blue, then the right ones.
 	const uint8_t r = red, g = 1, b = 2 - red;
 	const uint8_t first[16] = {r, 8 + r, 16 + r, 24 + r, g, 8 + g, 16 + g, 24 + g, b, 8 + b, 16 + b, 24 + b, b, 8 + b, 16 + b, 24 + b};
@@ -94,6 +94,7 @@ int32_t eyas_prep_mix_columns(int16_t *dst, int32_t pitch, const uint8_t *row, c
 	int32_t i = from;
 	for (; i + 4 <= to; i += 4) {
 		uint8x16x2_t p;
+		if (next) __builtin_prefetch(next + at[i]);
 		p.val[0] = vcombine_u8(vld1_u8(row + at[i]), vld1_u8(row + at[i + 1]));
 		p.val[1] = vcombine_u8(vld1_u8(row + at[i + 2]), vld1_u8(row + at[i + 3]));
 		const uint8x16_t a = vqtbl2q_u8(p, left), c = vqtbl2q_u8(p, right);
