@@ -144,7 +144,7 @@ func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("file", func(t *testing.T) {
 		o := call(t, fast(t, "-o", full, "--save", dir, picture(t, "classic"))...)
-		o.want(t, 1, "write results: write /dev/full: no space left on device; the run goes on")
+		o.want(t, 1, "write results: write /dev/full: no space left on device; the run goes on", "5 lines are lost")
 		if saved, _ := os.ReadDir(dir); len(saved) != 5 {
 			t.Errorf("%d pictures are saved", len(saved))
 		}
@@ -157,7 +157,7 @@ func TestFullDisk(t *testing.T) {
 		defer out.Close()
 		var stderr bytes.Buffer
 		code := run(fast(t, picture(t, "classic")), strings.NewReader(""), out, &stderr)
-		outcome{code, "", stderr.String()}.want(t, 1, "no space left on device; the run goes on")
+		outcome{code, "", stderr.String()}.want(t, 1, "no space left on device; the run goes on", "5 lines are lost")
 	})
 	t.Run("file system", func(t *testing.T) {
 		dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		defer unix.Unmount(dir, 0)
 		file := filepath.Join(dir, "out.jsonl")
-		call(t, fast(t, "-o", file, "test:pattern?size=64x64&frames=60")...).want(t, 1, "no space left on device")
+		call(t, fast(t, "-o", file, "test:pattern?size=64x64&frames=60")...).want(t, 1, "no space left on device", "lines are lost")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -166,7 +166,7 @@ func abortLate(ctx context.Context, rt *eyas.Runtime) func() {
 }
 
 func (s *session) openSinks(sources []camera.Source) (err error) {
-	lines := sink.NewLines(s.e.stdout)
+	lines := sink.NewLines(newStdout(s.e.ctx, s.e.stdout))
 	if file := s.cfg.Output.File; file != "" && file != "-" {
 		if err := notASource(file, sources); err != nil {
 			return err
@@ -213,6 +213,9 @@ func notASource(file string, sources []camera.Source) error {
 }
 
 func (s *session) closeSinks() error {
+	if n := s.lines.Lost(); n > 0 && s.unheard() == nil {
+		s.e.log.Warn(fmt.Sprintf("write results: %d lines are lost", n))
+	}
 	err := s.lines.Close()
 	if s.saver != nil {
 		err = errors.Join(err, s.saver.Close(s.e.ctx))
@@ -264,6 +267,9 @@ func (s *session) write(line func(*sink.Lines) error) {
 		s.deaf, err = err, nil
 	}
 	s.mu.Unlock()
+	if errors.Is(err, errUnread) { // only a run that ends gives up: it does not go on
+		err = fmt.Errorf("write results: %w", errUnread)
+	}
 	if err != nil {
 		s.fail(err)
 	}
