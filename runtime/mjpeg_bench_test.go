@@ -1,18 +1,12 @@
 package runtime_test
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/camera/picture"
@@ -26,24 +20,24 @@ import (
 // and our part of OpenCV's. An op is one round.
 func BenchmarkMJPEG(b *testing.B) {
 	testenv.Require(b, picture.JPEGDecoder() != "go", "no libturbojpeg (apt-get install libturbojpeg0)")
-	cv := startOpenCV(b)
+	cv := testenv.StartOpenCV(b, "testdata/mjpeg.py")
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	for sampling, pixels := range map[string]string{"4:2:2": "yuvj422p", "4:2:0": "yuvj420p"} {
 		for content, filter := range map[string]string{"photo": "", "noise": ",noise=alls=60"} {
 			b.Run(sampling+"/"+content, func(b *testing.B) {
 				jpg := encodedPhoto(b, pixels, filter)
-				cv.load(jpg, 640)
+				cv.Ask(jpg, "load %d %d", len(jpg), 640)
 				ours := newMJPEGInput(b, jpg)
 				defer ours.decoder.Close()
 				var times [3][]float64
 				for b.Loop() {
-					start := threadTime(b)
+					start := testenv.ThreadTime(b)
 					ours.decode(b, jpg)
-					decoded := threadTime(b)
+					decoded := testenv.ThreadTime(b)
 					ours.fill(b)
-					end := threadTime(b)
-					for i, t := range []float64{cv.time(), end - start, decoded - start} {
+					end := testenv.ThreadTime(b)
+					for i, t := range []float64{cv.Time(), end - start, decoded - start} {
 						times[i] = append(times[i], t)
 					}
 				}
@@ -103,65 +97,6 @@ func (m *mjpegInput) fill(b *testing.B) {
 	if _, err := m.filler.Fill(m.input, 0, m.frame); err != nil {
 		b.Fatal(err)
 	}
-}
-
-// threadTime returns the processor time of this thread in nanoseconds.
-func threadTime(b *testing.B) float64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		b.Fatal(err)
-	}
-	return float64(t.Nano())
-}
-
-// openCV is testdata/mjpeg.py at work.
-type openCV struct {
-	b   *testing.B
-	in  io.Writer
-	out *bufio.Reader
-}
-
-// startOpenCV starts a Python that has OpenCV, or skips.
-func startOpenCV(b *testing.B) *openCV {
-	b.Helper()
-	const python = "/usr/bin/python3" // Debian's package belongs to Debian's Python
-	testenv.Require(b, exec.Command(python, "-c", "import cv2").Run() == nil, "no Python with OpenCV: install python3-opencv")
-	cmd := exec.Command(python, "testdata/mjpeg.py")
-	// Else much of OpenCV's time is the kernel's, for pages that the allocator gives back after every picture.
-	cmd.Env = append(os.Environ(), "MALLOC_MMAP_THRESHOLD_=1000000000", "MALLOC_TRIM_THRESHOLD_=2000000000", "MALLOC_TOP_PAD_=268435456")
-	cmd.Stderr = os.Stderr
-	in, err1 := cmd.StdinPipe()
-	out, err2 := cmd.StdoutPipe()
-	if err1 != nil || err2 != nil {
-		b.Fatal(err1, err2)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			b.Error(err)
-		}
-	})
-	return &openCV{b, in, bufio.NewReader(out)}
-}
-
-func (o *openCV) ask(format string, args ...any) {
-	if _, err := fmt.Fprintf(o.in, format, args...); err != nil {
-		o.b.Fatalf("OpenCV: %v", err)
-	}
-}
-
-func (o *openCV) load(jpg []byte, side int) { o.ask("load %d %d\n%s", len(jpg), side, jpg) }
-
-func (o *openCV) time() float64 {
-	var ns float64
-	o.ask("time\n")
-	if _, err := fmt.Fscanln(o.out, &ns); err != nil {
-		o.b.Fatalf("OpenCV: %v", err)
-	}
-	return ns
 }
 
 // encodedPhoto returns a photo, or one with noise, as a JPEG of 1920x1080.

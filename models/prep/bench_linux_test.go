@@ -7,20 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/eyas-edge/eyas/camera/frame"
 	"github.com/eyas-edge/eyas/internal/tensor"
+	"github.com/eyas-edge/eyas/internal/testenv"
 )
-
-// threadTime returns the processor time of this thread in nanoseconds.
-func threadTime(tb testing.TB) float64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		tb.Fatal(err)
-	}
-	return float64(t.Nano())
-}
 
 // BenchmarkOpenCV alternates passes of both twins with OpenCV's cvtColor, resize, copyMakeBorder and blobFromImage of
 // the same picture, one thread each, and reports medians and how many times as long OpenCV takes. Times are the thread's
@@ -44,12 +34,12 @@ func BenchmarkOpenCV(b *testing.B) {
 					twins := bothTwins(b, r, s.side, s.side)
 					for b.Loop() {
 						for _, twin := range slices.Sorted(maps.Keys(twins)) {
-							times["OpenCV"] = append(times["OpenCV"], cv.time())
-							start := threadTime(b)
+							times["OpenCV"] = append(times["OpenCV"], cv.Time())
+							start := testenv.ThreadTime(b)
 							if _, err := twins[twin].Fill(dst, 0, fr); err != nil {
 								b.Fatal(err)
 							}
-							times[twin] = append(times[twin], threadTime(b)-start)
+							times[twin] = append(times[twin], testenv.ThreadTime(b)-start)
 						}
 					}
 					b.ReportMetric(0, "ns/op")
