@@ -51,11 +51,8 @@ func (m *Model) InferLargest(inputs map[string][]int) (*Inference, error) {
 }
 
 func (m *Model) infer(inputs map[string][]int, largest bool) (*Inference, error) {
-	s := &inferrer{model: m, vals: make(map[string]*value), declared: make(map[string]ValueInfo), budget: foldBudget, largest: largest}
-	if err := s.inputs(inputs); err != nil {
-		return nil, err
-	}
-	if err := s.graph(m.Graph); err != nil {
+	s, err := m.values(inputs, largest)
+	if err != nil {
 		return nil, err
 	}
 	inf := &Inference{Shapes: make(map[string][]int), Types: make(map[string]tensor.Type), Missing: s.missing}
@@ -68,6 +65,15 @@ func (m *Model) infer(inputs map[string][]int, largest bool) (*Inference, error)
 		}
 	}
 	return inf, nil
+}
+
+// values goes through the model for the shapes of inputs.
+func (m *Model) values(inputs map[string][]int, largest bool) (*inferrer, error) {
+	s := &inferrer{model: m, vals: make(map[string]*value), declared: make(map[string]ValueInfo), budget: foldBudget, largest: largest}
+	if err := s.inputs(inputs); err != nil {
+		return nil, err
+	}
+	return s, s.graph(m.Graph)
 }
 
 // Limits of the folding of constants. Shapes have few elements; the position grids that some

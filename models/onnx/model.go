@@ -23,6 +23,7 @@ type Model struct {
 	Functions       []Function        // model-local functions; shapes of their values are not inferred
 	Graph           *Graph
 	Size            int64 // bytes of the file, external data not included
+	Rewritten       bool  // by DynamicBatch: the file at Path says something else
 }
 
 // Graph is the model's graph, or one that an If, Loop or Scan node holds.

@@ -192,21 +192,8 @@ func resize(c *call) error {
 		return nil
 	}
 	rank := len(x.shape)
-	axes := toInts(c.Ints("axes"))
-	if axes == nil {
-		for d := range rank {
-			axes = append(axes, d)
-		}
-	}
-	scaleIn := 1 // Upsample, and Resize of opset 10
-	if c.opset >= 11 && c.Op == "Resize" {
-		scaleIn = 2
-	}
-	scales := c.elems(scaleIn)
-	if a := c.Attr("scales"); a != nil { // Upsample of opset 7
-		scales = toFloats(c.s, a.Floats)
-	}
-	sizes := c.elems(3)
+	axes := c.resizeAxes(rank)
+	scales, sizes := c.scales(), c.elems(3)
 	shape := slices.Clone(x.shape)
 	for i, a := range axes {
 		d, ok := axis(a, rank)
@@ -231,6 +218,28 @@ func resize(c *call) error {
 	}
 	c.set(0, x.typ, shape)
 	return nil
+}
+
+// resizeAxes returns the axes that scales and sizes are for.
+func (c *call) resizeAxes(rank int) []int {
+	axes := toInts(c.Ints("axes"))
+	if axes == nil {
+		for d := range rank {
+			axes = append(axes, d)
+		}
+	}
+	return axes
+}
+
+// scales returns the scales of Resize or Upsample, as far as they are known.
+func (c *call) scales() []float64 {
+	if a := c.Attr("scales"); a != nil { // Upsample of opset 7
+		return toFloats(c.s, a.Floats)
+	}
+	if c.opset >= 11 && c.Op == "Resize" {
+		return c.elems(2)
+	}
+	return c.elems(1) // Upsample, and Resize of opset 10
 }
 
 // scaled is floor(dim * scale) in float32, as the runtimes compute it.
