@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,6 +34,10 @@ func openGst(b base, text string) (Source, error) {
 	if len(words) == 0 {
 		return nil, badSpec("the pipeline is empty: write for example gst:videotestsrc is-live=true")
 	}
+	// gst-launch-1.0 takes options anywhere, and with some ends at once as if all was well.
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }); i >= 0 {
+		return nil, badSpec("the pipeline holds %s, an option of gst-launch-1.0: leave it out", Redact(words[i]))
+	}
 	if _, err := child.Look("gst-launch-1.0"); err != nil {
 		return nil, errors.New("gst: " + noGst)
 	}
@@ -46,7 +51,7 @@ func (s *gstPipeline) Connect(ctx context.Context, out *Output) error {
 	case errors.Is(err, errGstFailed):
 		return log.explain("the pipeline")
 	case errors.Is(err, io.EOF) && out.sent == 0:
-		return errors.New("the pipeline ended without a picture")
+		return errors.New("the pipeline ended without a picture: check its source, and that it gives video")
 	}
 	return err
 }

@@ -42,6 +42,8 @@ func TestOpenByChildren(t *testing.T) {
 		{"rtsp://h/s#verify=maybe", "", `verify "maybe" is neither on nor off`},
 		{"rtsp://h/s#size=1x1", "", `parameter "size" is not known: use latency, decoder, verify`},
 		{"gst: ", "", "the pipeline is empty"},
+		{"gst:--version", "", "the pipeline holds --version, an option of gst-launch-1.0: leave it out"},
+		{"gst:videotestsrc '-v'", "", "the pipeline holds -v, an option of gst-launch-1.0: leave it out"},
 		{`gst:videotestsrc "`, "", `the pipeline has a " without its second one`},
 	}
 	for _, tt := range tests {
