@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/eyas-edge/eyas/camera/ring"
 )
 
 // scheme is one kind of source that is recognised by how its text begins.
@@ -62,10 +64,25 @@ func Open(spec string, opts ...Option) (Source, error) {
 		var s Source
 		b := newBase(cmp.Or(name, shown), o)
 		if s, err = open(b, name != "", full); err == nil {
+			err = holdable(s)
+		}
+		if err == nil {
 			return s, nil
 		}
 	}
 	return nil, fmt.Errorf("source %s: %w", shown, err)
+}
+
+// holdable fails for live frames of a size that no ring holds.
+func holdable(s Source) error {
+	m, ok := s.(Monitored)
+	if !ok || !s.Live() {
+		return nil
+	}
+	if st := m.Stats(); max(st.Width, st.Height) > ring.MaxSide {
+		return badSpec("a side of live frames has at most %d pixels, not those of %dx%d: name a smaller size", ring.MaxSide, st.Width, st.Height)
+	}
+	return nil
 }
 
 func open(b base, named bool, what string) (Source, error) {

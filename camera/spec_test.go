@@ -84,6 +84,10 @@ func TestOpenKinds(t *testing.T) {
 		{"pattern", "test:pattern", "test:pattern", "pattern", ""},
 		{"pattern named", "n=TEST:pattern?frames=3", "n", "pattern", ""},
 		{"pattern unknown", "test:card", "", "", `test source "card" is not known: use test:pattern`},
+		{"pattern too wide for a ring", "test:pattern?size=16385x1", "", "", "a side of live frames has at most 16384 pixels, not those of 16385x1"},
+		{"pattern as wide as a ring", "test:pattern?size=1x16384", "test:pattern?size=1x16384", "pattern", ""},
+		{"pattern too wide for a ring as a file", "test:pattern?size=65536x1&frames=1", "test:pattern?size=65536x1&frames=1", "pattern", ""},
+		{"camera too wide for a ring", "/dev/video0?size=65536x1", "", "", "a side of live frames has at most 16384 pixels"},
 		{"pattern frames", "test:pattern?frames=-1", "", "", `frames "-1" is not a number from 1 on`},
 
 		{"camera", "/dev/video0", "/dev/video0", "live", ""},

@@ -55,7 +55,8 @@ const (
 // Bounds of what a header may say. They keep every product below within 63 bits.
 const (
 	maxSlots = 255
-	maxSide  = 1 << 14
+	// MaxSide is the most pixels of a side.
+	MaxSide = 1 << 14
 )
 
 // Layout is what a ring holds: frames of one format, colour and size in a number of slots, 1 to 255.
@@ -100,7 +101,7 @@ func (l Layout) check() error {
 	if l.Slots < 1 || l.Slots > maxSlots {
 		return fmt.Errorf("a ring has 1 to %d slots, not %d", maxSlots, l.Slots)
 	}
-	if l.Width > maxSide || l.Height > maxSide || l.Format.PlanesOf(l.Width, l.Height) == nil {
+	if l.Width > MaxSide || l.Height > MaxSide || l.Format.PlanesOf(l.Width, l.Height) == nil {
 		return fmt.Errorf("no ring holds %s pictures of %dx%d pixels", l.Format, l.Width, l.Height)
 	}
 	return nil

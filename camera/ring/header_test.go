@@ -20,7 +20,7 @@ var layouts = []Layout{
 	{Format: frame.I422, Colour: frame.Colour{Full: true}, Width: 5, Height: 3, Slots: 2},
 	{Format: frame.YUYV, Width: 7, Height: 2, Slots: 4},
 	{Format: frame.RGB24, Width: 640, Height: 480, Slots: maxSlots},
-	{Format: frame.BGRA, Width: maxSide, Height: maxSide, Slots: maxSlots},
+	{Format: frame.BGRA, Width: MaxSide, Height: MaxSide, Slots: maxSlots},
 }
 
 func TestHeadersAreReadAsWritten(t *testing.T) {
@@ -45,7 +45,7 @@ func TestHeadersAreReadAsWritten(t *testing.T) {
 func TestLayoutsThatCannotBe(t *testing.T) {
 	for _, l := range []Layout{
 		{}, {Format: frame.Gray, Width: 8, Height: 8}, {Format: frame.Gray, Width: 8, Height: 8, Slots: maxSlots + 1},
-		{Format: frame.Gray, Width: 0, Height: 8, Slots: 2}, {Format: frame.Gray, Width: 8, Height: maxSide + 1, Slots: 2},
+		{Format: frame.Gray, Width: 0, Height: 8, Slots: 2}, {Format: frame.Gray, Width: 8, Height: MaxSide + 1, Slots: 2},
 		{Format: frame.Gray, Width: -8, Height: -8, Slots: 2}, {Format: 99, Width: 8, Height: 8, Slots: 2},
 	} {
 		if _, err := New("x", l); err == nil || l.Bytes() != 0 {
@@ -150,7 +150,7 @@ func TestTheMemoryIsDocumented(t *testing.T) {
 	}
 	for _, text := range []string{
 		fmt.Sprintf("From %d on each slot has a header of %d bytes", headBytes, slotHeadBytes), fmt.Sprintf("1 to %d |", maxSlots),
-		fmt.Sprintf("at most %d |", maxSide), fmt.Sprintf("one message of %d bytes", greetingBytes), fmt.Sprintf("(our readers do %d)", tries),
+		fmt.Sprintf("at most %d |", MaxSide), fmt.Sprintf("one message of %d bytes", greetingBytes), fmt.Sprintf("(our readers do %d)", tries),
 	} {
 		if !strings.Contains(doc, text) {
 			t.Errorf("it does not say %q", text)

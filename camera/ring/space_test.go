@@ -104,7 +104,7 @@ func childProcess(kind string) *exec.Cmd {
 }
 
 func TestARingThatDoesNotFit(t *testing.T) {
-	_, err := New("door", Layout{Format: frame.RGBA, Width: maxSide, Height: maxSide, Slots: maxSlots})
+	_, err := New("door", Layout{Format: frame.RGBA, Width: MaxSide, Height: MaxSide, Slots: maxSlots})
 	var space *SpaceError
 	if !errors.As(err, &space) || space.Name != "door" || space.Need < 1<<37 || space.Have >= space.Need || space.Err != nil {
 		t.Fatalf("got %v", err)

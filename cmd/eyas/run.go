@@ -54,8 +54,16 @@ func (c *runCmd) Run(e *env) error {
 	return detect(e, cfg, c.Quiet)
 }
 
-// show prints the valid configuration if asked.
+// show checks or prints the valid configuration, as asked. The texts of the sources are part of it, the files that they name
+// are not.
 func (c *runCmd) show(e *env, cfg *eyas.Config) error {
+	if c.Check {
+		cfg.SourceOptions = sourceOptions
+		_, bad := cfg.OpenSources()
+		if err := usageError(bad); err != nil {
+			return err
+		}
+	}
 	if !c.PrintConfig {
 		return nil
 	}
@@ -89,12 +97,10 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	cfg.Pictures = cfg.Output.Save != ""
 	cfg.SourceOptions = sourceOptions
 	sources, bad := cfg.OpenSources()
-	missing := unjoin(bad)
-	for _, err := range missing {
-		if exitCode(err) != exitFailed {
-			return err // bad usage: before anything is loaded
-		}
+	if err := usageError(bad); err != nil { // before anything is loaded
+		return err
 	}
+	missing := unjoin(bad)
 	s := &session{e: e, cfg: cfg}
 	for _, err := range missing {
 		s.fail(err)
@@ -330,6 +336,16 @@ func (s *session) end(sources []camera.Source, err error) error {
 		return exitError{code: exitFailed}
 	}
 	return err
+}
+
+// usageError returns the first of some sources' errors that is the user's.
+func usageError(sources error) error {
+	for _, err := range unjoin(sources) {
+		if exitCode(err) != exitFailed {
+			return err
+		}
+	}
+	return nil
 }
 
 // unjoin splits what errors.Join has joined.

@@ -174,19 +174,22 @@ output: {events: true}
 		t.Errorf("printed:\n%s\nread again:\n%s", printed.stdout, back.stdout)
 	}
 
+	write(t, config, "sources: {s: {url: not-there.jpg}}\n") // which may come until the run
+	call(t, "run", "-c", config, "--check").want(t, 0)
 	for text, want := range map[string]string{
-		"version: 1\nmodles: {}\n":                   `:2:1: unknown field "modles"`,
-		"models:\n  a: {path: x, confidence: 1}\n":   `:2:16: unknown field "confidence"`,
-		"models:\n  a: {path: x, conf: high}\n":      `:2:22: "high" is not a number`,
-		"threads: 2\nduration: 10\n":                 `:2:11: time "10" is not understood`,
-		"version: 2\n":                               "version 2 is not known: this build reads version 1",
-		"models: {a: {conf: 0.1}}\n":                 "model a: path is missing",
-		"models: {a: {path: x, conf: 3}}\n":          "model a: conf 3 is out of range",
-		"models: {a: {path: x}}\nsources: {s: {}}\n": "source s: url is missing",
-		"sources: {s: {url: x, models: [b]}}\n":      `source s: there is no model "b"`,
-		"precision: fp16\n":                          "precision fp16: not yet in this version",
-		"a: [\n":                                     ":1:",
-		"":                                           ":1:1: the file is empty",
+		"version: 1\nmodles: {}\n":                           `:2:1: unknown field "modles"`,
+		"models:\n  a: {path: x, confidence: 1}\n":           `:2:16: unknown field "confidence"`,
+		"models:\n  a: {path: x, conf: high}\n":              `:2:22: "high" is not a number`,
+		"threads: 2\nduration: 10\n":                         `:2:11: time "10" is not understood`,
+		"version: 2\n":                                       "version 2 is not known: this build reads version 1",
+		"models: {a: {conf: 0.1}}\n":                         "model a: path is missing",
+		"models: {a: {path: x, conf: 3}}\n":                  "model a: conf 3 is out of range",
+		"models: {a: {path: x}}\nsources: {s: {}}\n":         "source s: url is missing",
+		"sources: {s: {url: x, models: [b]}}\n":              `source s: there is no model "b"`,
+		"precision: fp16\n":                                  "precision fp16: not yet in this version",
+		"sources: {s: {url: 'test:pattern?size=65536x1'}}\n": "at most 16384 pixels",
+		"a: [\n": ":1:",
+		"":       ":1:1: the file is empty",
 	} {
 		write(t, config, text)
 		call(t, "run", "-c", config, "--check").want(t, 2, want)
