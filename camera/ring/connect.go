@@ -39,7 +39,11 @@ func Connect(dir, name string) (*Reader, error) {
 }
 
 func connect(path string) (*Reader, error) {
-	conn, err := dial(path)
+	deadline := time.Now().Add(connectTimeout)
+	conn, err := dial(path, deadline)
+	if errors.Is(err, os.ErrDeadlineExceeded) { // as many as the socket lets wait are waiting
+		return nil, errors.New("its process does not answer: it is stopped or hangs")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +52,7 @@ func connect(path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.SetDeadline(time.Now().Add(connectTimeout)); err != nil {
+	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
 	generation, file, err := receive(conn)

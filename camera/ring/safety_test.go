@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,7 @@ import (
 // received returns the descriptor that a reader is given.
 func received(t *testing.T, dir string) *os.File {
 	t.Helper()
-	conn, err := dial(filepath.Join(dir, "cam"+socketSuffix))
+	conn, err := dial(filepath.Join(dir, "cam"+socketSuffix), time.Now().Add(connectTimeout))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func (s *Server) show(bound, name string) (err error) {
 
 // replaceable fails if something lives under the socket's name.
 func (s *Server) replaceable() error {
-	conn, err := dial(filepath.Join(s.dir, s.file))
+	conn, err := dial(filepath.Join(s.dir, s.file), time.Now().Add(connectTimeout))
 	if err == nil {
 		defer conn.Close()
 		who := ""
@@ -198,14 +198,14 @@ func lockFolder(path string) (dir *os.File, unlock func(), err error) {
 // descriptorPath names an open file by its descriptor.
 func descriptorPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// dial connects to a socket of any length of path.
-func dial(path string) (*net.UnixConn, error) {
+// dial connects to a socket of any length of path, until a deadline.
+func dial(path string, deadline time.Time) (*net.UnixConn, error) {
 	socket, err := os.OpenFile(path, unix.O_PATH, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer socket.Close()
-	conn, err := net.DialTimeout("unix", descriptorPath(socket), connectTimeout)
+	conn, err := (&net.Dialer{Deadline: deadline}).Dial("unix", descriptorPath(socket))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 	"unicode"
@@ -43,6 +44,7 @@ type ringLine struct {
 	FPS        float64  `json:"fps"`
 	AgeMS      *float64 `json:"age_ms"` // null before the first frame
 	PID        int      `json:"pid"`
+	Error      string   `json:"error,omitempty"` // why nothing else is known
 }
 
 func (c *ringLsCmd) Run(e *env) error {
@@ -54,17 +56,9 @@ func (c *ringLsCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	lines := []ringLine{} // not null in the document
-	failed := false
-	for _, name := range names {
-		line, err := lookAt(dir, name)
-		switch {
-		case err == nil:
-			lines = append(lines, line)
-		case !errors.Is(err, ring.ErrNoRing): // else its camera has not come yet, or its process is gone
-			e.say(err)
-			failed = true
-		}
+	lines, bad := lookAtAll(dir, names)
+	for _, err := range bad {
+		e.say(err)
 	}
 	if c.JSON {
 		enc := json.NewEncoder(e.stdout)
@@ -75,10 +69,34 @@ func (c *ringLsCmd) Run(e *env) error {
 	} else {
 		err = writeRings(e.stdout, lines)
 	}
-	if err == nil && failed {
+	if err == nil && len(bad) > 0 {
 		return exitError{code: exitFailed} // it was said why
 	}
 	return err
+}
+
+// lookAtAll reads the state of all rings at the same time: one whose process does not answer holds up for seconds. It leaves out those
+// of a camera that has not come yet, or whose process is gone.
+func lookAtAll(dir string, names []string) (lines []ringLine, bad []error) {
+	all := make([]ringLine, len(names))
+	errs := make([]error, len(names))
+	var looks sync.WaitGroup
+	for i, name := range names {
+		looks.Go(func() { all[i], errs[i] = lookAt(dir, name) })
+	}
+	looks.Wait()
+	lines = make([]ringLine, 0, len(names)) // not null in the document
+	for i, err := range errs {
+		switch {
+		case errors.Is(err, ring.ErrNoRing):
+			continue
+		case err != nil:
+			bad = append(bad, err)
+			all[i] = ringLine{Name: names[i], Error: err.Error()}
+		}
+		lines = append(lines, all[i])
+	}
+	return lines, bad
 }
 
 // lookAt reads one ring's state.
@@ -107,6 +125,10 @@ func writeRings(w io.Writer, lines []ringLine) error {
 		name, age := l.Name, "-"
 		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			name = strconv.Quote(name)
+		}
+		if l.Error != "" { // which was said
+			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t-\n", name)
+			continue
 		}
 		if l.AgeMS != nil {
 			age = time.Duration(*l.AgeMS * float64(time.Millisecond)).Round(time.Millisecond).String()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"image/png"
 	"net"
 	"os"
@@ -135,7 +136,57 @@ func TestAForeignSocketIsSaid(t *testing.T) {
 	l.Close()
 	<-done
 	o.want(t, 1, "ring odd: it refused")
-	if !strings.Contains(o.stdout, "door") {
+	if !strings.Contains(o.stdout, "door") || !strings.Contains(o.stdout, "\nodd   -  ") {
 		t.Errorf("standard output: %s", o.stdout)
+	}
+}
+
+// A ring whose process is stopped is said, and all rings are asked at the same time.
+func TestAStoppedWriterIsSaid(t *testing.T) {
+	t.Setenv("EYAS_HOME", t.TempDir())
+	serveRing(t, "door", true)
+	dir, err := places.Here().Rings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := func(name string) net.Listener {
+		l, err := net.Listen("unix", filepath.Join(dir, name+".ring"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	listen("still") // it takes the connection and says nothing
+	pair := []net.Listener{listen("one"), listen("other")}
+	both := make(chan struct{})
+	go func() { // they answer once both are asked
+		defer close(both)
+		var asked []net.Conn
+		for _, l := range pair {
+			if c, err := l.Accept(); err == nil {
+				asked = append(asked, c)
+			}
+		}
+		for _, c := range asked {
+			c.Close()
+		}
+	}()
+	o := call(t, "ring", "ls", "--json")
+	for _, l := range pair {
+		l.Close()
+	}
+	<-both
+	still := fmt.Sprintf("ring still: process %d does not answer: it is stopped or hangs", os.Getpid())
+	o.want(t, exitFailed, "ring one: it refused", "ring other: it refused", still)
+	var doc struct{ Rings []ringLine }
+	if err := json.Unmarshal([]byte(o.stdout), &doc); err != nil || len(doc.Rings) != 4 {
+		t.Fatalf("%v in %s", err, o.stdout)
+	}
+	if d := doc.Rings[0]; d.Name != "door" || d.Error != "" || d.Frames != 1 {
+		t.Errorf("got %+v", d)
+	}
+	if d := doc.Rings[3]; d.Name != "still" || d.Error != still {
+		t.Errorf("got %+v", d)
 	}
 }
