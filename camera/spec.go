@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/eyas-edge/eyas/camera/ring"
+	"github.com/eyas-edge/eyas/internal/shown"
 )
 
 // scheme is one kind of source that is recognised by how its text begins.
@@ -55,14 +56,17 @@ func Open(spec string, opts ...Option) (Source, error) {
 	if what == "" {
 		return nil, badSpec("source is empty: give a picture, folder, clip or camera")
 	}
-	shown := what
+	if !shown.Plain(o.name) { // a name in the text has letters only
+		return nil, badSpec("source %q: its name has a character that cannot be seen: leave it out", o.name)
+	}
+	public := what
 	if _, err := os.Lstat(what); err != nil { // a file is no URL, whatever it is called
-		shown = Redact(what) // before the variables: what they hold is not for showing
+		public = Redact(what) // before the variables: what they hold is not for showing
 	}
 	full, err := expand(what)
 	if err == nil {
 		var s Source
-		b := newBase(cmp.Or(name, shown), o)
+		b := newBase(cmp.Or(name, public), o)
 		if s, err = open(b, name != "", full); err == nil {
 			err = holdable(s)
 		}
@@ -70,7 +74,7 @@ func Open(spec string, opts ...Option) (Source, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("source %s: %w", shown, err)
+	return nil, fmt.Errorf("source %s: %w", public, err)
 }
 
 // holdable fails for live frames of a size that no ring holds.

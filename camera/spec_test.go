@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/eyas-edge/eyas/internal/shown"
 )
 
 // gif is the smallest picture: 1x1 pixel.
@@ -213,6 +215,14 @@ func TestNatural(t *testing.T) {
 			if natural(a, b) != -natural(b, a) || (natural(a, b) == 0) != (a == b) {
 				t.Errorf("natural(%q, %q) = %d, reversed %d", a, b, natural(a, b), natural(b, a))
 			}
+		}
+	}
+}
+
+func TestNamesCanBeSeen(t *testing.T) {
+	for name, ok := range map[string]bool{"front door / Köpek 犬": true, "a\x1b[2J": false, "a\u202egpj": false, "a\u009b": false, "a\xff": false} {
+		if _, err := Open("test:pattern", Name(name)); (err == nil) != ok || err != nil && (!errors.Is(err, ErrSpec) || !shown.Plain(err.Error())) {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

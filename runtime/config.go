@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/shown"
 	"github.com/eyas-edge/eyas/runtime/batch"
 )
 
@@ -222,6 +223,8 @@ func (m ModelConfig) validate(key string) error {
 	switch {
 	case key == "":
 		return errors.New("a model has no name: give it one, such as \"people\": results carry it")
+	case !shown.Plain(key):
+		return fmt.Errorf("model %q: its name has a character that cannot be seen: leave it out", key)
 	case m.Path == "":
 		return fmt.Errorf("model %s: path is missing", key)
 	case !(m.Conf >= 0 && m.Conf <= 1):

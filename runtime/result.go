@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/eyas-edge/eyas/camera"
 	"github.com/eyas-edge/eyas/camera/frame"
+	"github.com/eyas-edge/eyas/internal/shown"
 )
 
 // Result is what one model found in one picture. A Result that Stream yields, with all that it
@@ -133,7 +135,12 @@ func appendDecimal(dst []byte, v float64, n int) []byte {
 
 const hex = "0123456789abcdef"
 
-// appendString writes a JSON string; bytes that are no UTF-8 become U+FFFD.
+// appendUnit writes 16 bits as JSON does.
+func appendUnit(dst []byte, u rune) []byte {
+	return append(dst, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])
+}
+
+// appendString writes a JSON string that a terminal can show: what it would obey is escaped. Bytes that are no UTF-8 become U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
@@ -142,12 +149,20 @@ func appendString(dst []byte, s string) []byte {
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
 		case c < 0x20 || c == 0x7f:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			dst = appendUnit(dst, rune(c))
 		case c < utf8.RuneSelf:
 			dst = append(dst, c)
 		default:
 			r, n := utf8.DecodeRuneInString(s[i:])
-			dst = utf8.AppendRune(dst, r)
+			switch {
+			case shown.Rune(r):
+				dst = utf8.AppendRune(dst, r)
+			case r > 0xffff:
+				high, low := utf16.EncodeRune(r)
+				dst = appendUnit(appendUnit(dst, high), low)
+			default:
+				dst = appendUnit(dst, r)
+			}
 			i += n
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/eyas-edge/eyas/internal/shown"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
@@ -115,7 +116,7 @@ func (c *cameraLines) line(i int) string {
 	if i >= len(c.last) {
 		return ""
 	}
-	return strings.Map(printable, cameraLine(&c.last[i]))
+	return shown.Text(cameraLine(&c.last[i]))
 }
 
 func (c *cameraLines) close() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/shown"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
@@ -225,7 +226,7 @@ func addModel(c *eyas.Config, path string) {
 	if c.Models == nil {
 		c.Models = map[string]eyas.ModelConfig{}
 	}
-	base := strings.TrimSuffix(filepath.Base(path), ".onnx")
+	base := shown.Text(strings.TrimSuffix(filepath.Base(path), ".onnx"))
 	key := base
 	for i := 2; ; i++ {
 		if _, taken := c.Models[key]; !taken {

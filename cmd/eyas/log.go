@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/shown"
 )
 
 // setLog chooses how errors, warnings and notes look on standard error.
@@ -25,11 +25,11 @@ func (e *env) setLog(format string, quiet bool) {
 	e.log = slog.New(&textHandler{w: e.lines, level: level})
 }
 
-// redact takes passwords out of what a JSON line quotes, before it is encoded.
+// redact takes passwords out of what a JSON line quotes, before it is encoded, and what a terminal would obey.
 func redact(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString, slog.KindAny:
-		a.Value = slog.StringValue(camera.Redact(a.Value.String()))
+		a.Value = slog.StringValue(shown.Text(camera.Redact(a.Value.String())))
 	}
 	return a
 }
@@ -82,19 +82,8 @@ func (h *textHandler) Handle(_ context.Context, r slog.Record) error {
 	}
 	r.Attrs(attr)
 	line := camera.Redact(b.String()) // whatever it quotes, no password gets out
-	_, err := io.WriteString(h.w, strings.Map(printable, line)+"\n")
+	_, err := io.WriteString(h.w, shown.Text(line)+"\n")
 	return err
-}
-
-// printable replaces what a terminal would obey instead of show: names of files may hold anything.
-func printable(r rune) rune {
-	switch {
-	case r == '\n', r == '\t':
-		return ' '
-	case unicode.IsControl(r):
-		return '?'
-	}
-	return r
 }
 
 func (h *textHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

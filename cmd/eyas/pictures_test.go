@@ -142,3 +142,25 @@ func TestOrientationsGiveTheSameBoxes(t *testing.T) {
 		}
 	}
 }
+
+// Names of files may hold what a terminal would obey. Errors and results show it, and JSON gives the same name back.
+func TestNamesOfFilesAreOnlyShown(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a\x1b[2J\u009b\u202egpj.b\U000e0041.jpg")
+	link(t, picture(t, "classic/bus.jpg"), name)
+	write(t, filepath.Join(dir, "b\u202e.jpg"), "no picture")
+	for _, format := range []string{"text", "json"} {
+		o := call(t, fast(t, "--log-format", format, dir)...)
+		for _, bad := range []string{"\x1b", "\u009b", "\u202e", "\U000e0041"} {
+			if strings.Contains(o.stdout+o.stderr, bad) {
+				t.Errorf("%q is shown in %q and %q", bad, o.stdout, o.stderr)
+			}
+		}
+		if all := results(t, o.stdout); len(all) != 1 || all[0].Source != name {
+			t.Errorf("%+v", all)
+		}
+		if !strings.Contains(o.stderr, `b\u202e.jpg`) && !strings.Contains(o.stderr, `b\\u202e.jpg`) {
+			t.Errorf("standard error: %s", o.stderr)
+		}
+	}
+}

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/eyas-edge/eyas/camera/ring"
 	"github.com/eyas-edge/eyas/internal/places"
+	"github.com/eyas-edge/eyas/internal/shown"
 	"github.com/eyas-edge/eyas/runtime/annotate"
 )
 
@@ -122,10 +121,7 @@ func writeRings(w io.Writer, lines []ringLine) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RING\tSIZE\tFORMAT\tSLOTS\tFRAMES\tFPS\tAGE\tPROCESS")
 	for _, l := range lines {
-		name, age := l.Name, "-"
-		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			name = strconv.Quote(name)
-		}
+		name, age := shown.Text(l.Name), "-"
 		if l.Error != "" { // which was said
 			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t-\n", name)
 			continue

@@ -66,7 +66,7 @@ func TestRingsAreListed(t *testing.T) {
 	serveRing(t, "rtsp://10.0.0.7/a\x1b", false)
 	o = call(t, "ring", "ls")
 	o.want(t, 0)
-	for _, want := range []string{"\ndoor ", "32x24  rgb24   2      1 ", `"rtsp://10.0.0.7/a\x1b"`} {
+	for _, want := range []string{"\ndoor ", "32x24  rgb24   2      1 ", `rtsp://10.0.0.7/a\x1b  32x24`} {
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("no %q in\n%s", want, o.stdout)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/shown"
 	eyas "github.com/eyas-edge/eyas/runtime"
 )
 
@@ -81,8 +82,9 @@ func (s *status) result(r *eyas.Result, first bool) {
 		s.bar.set(s.done, s.total())
 	}
 	if s.summary {
-		fmt.Fprintf(s.e.lines, "%s: %dx%d %s (%.1f ms)\n", r.Source, r.Width, r.Height, count(r.Detections),
+		line := fmt.Sprintf("%s: %dx%d %s (%.1f ms)", r.Source, r.Width, r.Height, count(r.Detections),
 			(r.Timing.Pre+r.Timing.Infer+r.Timing.Post).Seconds()*1000)
+		fmt.Fprintln(s.e.lines, shown.Text(line))
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/eyas-edge/eyas/internal/shown"
 )
 
 const (
@@ -45,7 +46,8 @@ func readLines(r io.Reader, each func(string)) {
 	in := bufio.NewReaderSize(r, maxLine)
 	line := make([]byte, 0, maxLine)
 	emit := func() {
-		if s := printable(string(line)); s != "" {
+		// What a child quotes can come from a hostile file.
+		if s := shown.Text(strings.TrimRight(string(line), " \t")); s != "" {
 			each(s)
 		}
 		line = line[:0]
@@ -62,19 +64,4 @@ func readLines(r io.Reader, each func(string)) {
 			line = append(line, b)
 		}
 	}
-}
-
-// printable makes a line safe to show on a terminal and in a log: what a child quotes can
-// come from a hostile file.
-func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return ' '
-		}
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return -1
-		}
-		return r
-	}, s)
-	return strings.TrimRight(s, " ")
 }

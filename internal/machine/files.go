@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/eyas-edge/eyas/internal/shown"
 )
 
 // maxFile bounds what is read of a file, in bytes. /proc/cpuinfo of a machine with
@@ -62,7 +64,7 @@ func field(text, key string) string {
 // printable makes outside text fit for one line of a terminal.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r > 0x10ffff || r == 0xfffd {
+		if !shown.Rune(r) || r == 0xfffd {
 			return -1
 		}
 		return r

@@ -17,6 +17,7 @@ import (
 	"github.com/eyas-edge/eyas/camera/v4l2"
 	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/internal/places"
+	"github.com/eyas-edge/eyas/internal/shown"
 	"github.com/eyas-edge/eyas/internal/tensor"
 	"github.com/eyas-edge/eyas/models/catalog"
 	"github.com/eyas-edge/eyas/models/onnx"
@@ -70,12 +71,12 @@ func (r *Report) JSON(w io.Writer) error {
 func (r *Report) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range r.Findings {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Status, f.Name, f.Found)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Status, f.Name, shown.Text(f.Found))
 		for _, line := range f.more {
-			fmt.Fprintf(t, "\t\t%s\n", line)
+			fmt.Fprintf(t, "\t\t%s\n", shown.Text(line))
 		}
 		if f.Do != "" {
-			fmt.Fprintf(t, "\t\t-> %s\n", f.Do)
+			fmt.Fprintf(t, "\t\t-> %s\n", shown.Text(f.Do))
 		}
 	}
 	return t.Flush()
