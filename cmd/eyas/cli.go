@@ -57,7 +57,7 @@ type env struct {
 }
 
 // say writes an error as one line.
-func (e *env) say(err error) { e.log.Error(err.Error()) }
+func (e *env) say(err error) { e.log.Error(withLimit(err)) }
 
 // exitError is an error whose exit code is not that of its kind. An empty text prints nothing.
 type exitError struct {
@@ -111,6 +111,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		e.say(fmt.Errorf("%w; see eyas --help", err))
 		return exitUsage
+	}
+	if err := enoughFiles(); err != nil {
+		e.say(err)
+		return exitMachine
 	}
 	s := watchSignals()
 	defer s.stop()
