@@ -5,103 +5,262 @@ import (
 	"time"
 )
 
-// horizon is the number of frames, waiting and expected, that a plan looks at.
-const horizon = 64
+const (
+	// horizon is the number of frames, waiting and expected, that a plan looks at.
+	horizon = 64
+	// spare is the most frames behind those that a plan counts.
+	spare = 32
+	// fine is for how many frames batches of any size are tried; after those the sizes of the ladder have to do.
+	fine = 16
+)
 
-// unreached is the time of a state that no plan reaches.
-const unreached time.Duration = math.MaxInt64
+const (
+	// sooner is what more a frame of the next batch counts than one of a later batch: plans that come to the same would be put
+	// off for ever else.
+	sooner = 0.002
+	// risk is what waiting for a frame that comes at random costs, in frames.
+	risk = 0.1
+	// scarce is what time behind the plan is worth under overload, as a share of what could be served in it. It is low:
+	// a plan that saves up for frames it does not see gives up some that it does.
+	scarce = 0.25
+	// strained is how far above capacity the load is when that counts in full.
+	strained = 0.1
+)
 
-// first is how a plan begins: with a batch of count frames up to the last-th of those looked at.
-type first struct {
-	last, count int16
-	loses       bool // the plan does not serve all frames that wait
+// step is a way to go on: give up so many frames, and run the next count once the last of them is there.
+type step struct {
+	drop, count int
+	begin       time.Duration
+	loses       bool // not all frames that wait will be served
 }
 
-// plan is the table of a short look-ahead. As in the simulator's Optimum, batches serve frames in their order, and a batch
-// that ends with frame j serves the frames just before j; a state is the frames looked at, how many of them are served, and
-// the earliest time at which the lane can be free again.
+// plan is the table of a short look-ahead. As in the simulator's Optimum, batches serve frames in their order. The table is filled
+// from the last frame to the first: it says when the lane has to be free at the latest, after the first j frames, for k of the later
+// ones to be served in time. It does not depend on how the plan begins, so that beginnings can be tried against it with
+// run times that are not certain.
 type plan struct {
 	at, due [horizon + 1]time.Duration // of the frames: 1-based
+	random  [horizon + 1]int           // of the first frames so many are expected, but not at any known time
 	n       int                        // frames
 	waiting int                        // the first of them wait already
-	cost    [horizon + 1]time.Duration // run time of so many frames, padded
+	start   time.Duration              // when the lane is free
+	mean    [horizon + 1]time.Duration // run time of so many frames, padded
+	cost    [horizon + 1]time.Duration // the same with the margin, for all but the first batch
 	busy    [horizon + 1]time.Duration // until the next lane is free: with several, a part of that
-	tried   []int                      // frames of a batch, ascending
-	free    [horizon + 1][horizon + 1]time.Duration
-	first   [horizon + 1][horizon + 1]first
-	lo, hi  [horizon + 1]int // served: states outside are worse than those inside, or not reached
+	lanes   time.Duration
+	sigma   float64 // standard deviation of a run time, as a share
+	worth   float64 // of a nanosecond behind the plan, in frames
+	sizes   []int   // the ladder
+	tried   []int   // frames of a batch, ascending
+	latest  [horizon + 1][horizon + spare + 1]time.Duration
+	lo, hi  [horizon + 1]int // served: states outside are of no use to any plan
 }
 
-// solve fills the table for a lane that is free at start and returns how the plan begins that serves the most frames. (To charge
-// a plan for time that it takes after the last frame made no difference.)
-func (p *plan) solve(start time.Duration) first {
-	p.free[0][0], p.first[0][0], p.lo[0], p.hi[0] = start, first{}, 0, 0
-	for j := 1; j <= p.n; j++ {
-		p.step(j)
-		if j < p.n {
-			p.lo[j] = p.trim(j, p.at[j+1])
+// value sets what time behind the plan is worth: nothing while all frames can be served that come, at rate a second. Frames that
+// come while a batch runs make up the next.
+func (p *plan) value(rate float64, slo time.Duration) {
+	rate /= 1e9
+	most := 0.0
+	for _, n := range p.tried {
+		if can := min(float64(n), rate*float64(slo-p.cost[n])); can > 0 {
+			most = max(most, can/float64(p.busy[n]))
 		}
 	}
-	return p.first[p.n][p.hi[p.n]]
+	p.worth = 0
+	if most > 0 && rate > most {
+		p.worth = scarce * most * min((rate/most-1)/strained, 1)
+	}
 }
 
-// step fills the states after j frames.
-func (p *plan) step(j int) {
-	lo, hi := p.lo[j-1], p.hi[j-1]
-	row, label := &p.free[j], &p.first[j]
-	for _, n := range p.tried {
-		if n <= j {
-			hi = max(hi, p.hi[j-n]+n)
-		}
+// fill fills the table.
+func (p *plan) fill() {
+	p.end()
+	for j := p.n - 1; j >= 0; j-- {
+		p.row(j)
 	}
-	for k := lo; k <= hi; k++ {
-		row[k] = unreached
-	}
-	copy(row[lo:p.hi[j-1]+1], p.free[j-1][lo:p.hi[j-1]+1])
-	for k := lo; k <= p.hi[j-1]; k++ {
-		label[k] = p.first[j-1][k]
-		label[k].loses = label[k].loses || j <= p.waiting
-	}
-	at := p.at[j]
-	for _, n := range p.tried {
-		if n > j {
+}
+
+// end fills the last row: where time is worth something, a lane that is free earlier serves frames that come later.
+func (p *plan) end() {
+	row, due, at := &p.latest[p.n], p.due[p.n], max(p.at[p.n], p.start)
+	row[0], p.lo[p.n], p.hi[p.n] = Never, 0, 0
+	for k := 1; k <= spare && p.worth > 0; k++ {
+		row[k] = due - time.Duration(float64(k)/p.worth)
+		if row[k] < at {
 			break
 		}
-		from, end := j-n, p.due[j-n+1]-p.cost[n]
-		if at > end {
-			continue // for larger n it may fit again only if deadlines are out of order
+		p.hi[p.n] = k
+	}
+}
+
+// row fills the states after j frames.
+func (p *plan) row(j int) {
+	row := &p.latest[j]
+	lo, hi := p.lo[j+1], p.hi[j+1]
+	copy(row[lo:hi+1], p.latest[j+1][lo:hi+1])
+	due := p.due[j+1]
+	tried := p.tried
+	if j >= fine {
+		tried = p.sizes
+	}
+	for _, n := range tried {
+		if j+n > p.n {
+			break
 		}
-		low := max(p.lo[from], lo-n)
-		if low > p.hi[from] {
+		end, at := due-p.cost[n], max(p.at[j+n], p.start)
+		if end < at {
 			continue
 		}
-		cost, labels := p.busy[n], &p.first[from]
-		states := p.free[from][low : p.hi[from]+1]
+		from := &p.latest[j+n]
+		low := max(p.lo[j+n], lo-n)
+		if low > p.hi[j+n] {
+			continue
+		}
+		for top := p.hi[j+n] + n; hi < top; {
+			hi++
+			row[hi] = math.MinInt64
+		}
+		busy := p.busy[n]
+		states := from[low : p.hi[j+n]+1]
 		better := row[low+n:][:len(states)]
 		for i, free := range states {
-			began := max(free, at)
-			if done := began + cost; began <= end && done < better[i] {
-				better[i] = done
-				f := labels[low+i]
-				if f.count == 0 {
-					f.last, f.count = int16(j), int16(n)
-				}
-				label[low+i+n] = f
+			s := min(free-busy, end)
+			if s < at {
+				break
+			}
+			if s > better[i] {
+				better[i] = s
 			}
 		}
 	}
-	for hi > lo && row[hi] == unreached {
+	for hi > lo && row[hi] < p.start {
 		hi--
+	}
+	// What is served however late the lane is free.
+	for k, last := hi, max(p.due[j], p.start); k > lo; k-- {
+		if row[k] >= last {
+			lo = k
+		}
 	}
 	p.lo[j], p.hi[j] = lo, hi
 }
 
-// trim returns the most frames served by a plan that is free before the next frame comes: those with less are no better.
-func (p *plan) trim(j int, next time.Duration) int {
-	for k := p.hi[j]; k > p.lo[j]; k-- {
-		if p.free[j][k] <= next {
-			return k
+// after returns how many of the frames behind the first j can be served when the lane is free at t.
+func (p *plan) after(j int, t time.Duration) int {
+	k := p.hi[j]
+	for row := &p.latest[j]; k > p.lo[j] && row[k] < t; {
+		k--
+	}
+	return k
+}
+
+// spread are points of the normal distribution that stand for a fifth of it each.
+var spread = [...]float64{-1.2816, -0.5244, 0, 0.5244, 1.2816}
+
+// best returns the beginning that leads to the most frames in time on average: those of its first batch, whose run time is not
+// certain, and what the table says of the time after it.
+func (p *plan) best() step {
+	var best step
+	most, slack := 0.0, time.Duration(0)
+	for d := 0; d < p.waiting; d++ {
+		for _, n := range p.tried {
+			j := d + n
+			if j > p.n {
+				break
+			}
+			begin := max(p.start, p.at[j])
+			done, free := begin+p.mean[n], begin+p.mean[n]/p.lanes
+			sd := p.sigma * float64(p.mean[n])
+			k := p.after(j, free-time.Duration(3*sd))
+			if p.due[d+1] < done || float64(n)*(1+sooner)+float64(k) < most {
+				continue
+			}
+			v := (1+sooner)*p.inTime(d, j, done, sd) + p.behind(j, k, free, sd)
+			if j > p.waiting {
+				v -= risk * float64(p.random[j])
+			}
+			// Of equal ones the earlier goes first, then the one that leaves more time.
+			left := min(p.due[d+1]-done, p.latest[j][p.after(j, free)]-free)
+			if v > most+1e-3 || v > most-1e-3 && (begin < best.begin || begin == best.begin && left > slack) {
+				most, slack, best = max(most, v), left, step{drop: d, count: n, begin: begin}
+			}
 		}
 	}
-	return p.lo[j]
+	if best.count > 0 {
+		best.loses = best.drop > 0 || p.loses(best.count, best.begin+p.mean[best.count]/p.lanes)
+	}
+	return best
 }
+
+// inTime returns how many of the frames behind the first d up to the j-th are in time on average when their run ends at done, give or
+// take sd.
+func (p *plan) inTime(d, j int, done time.Duration, sd float64) (sum float64) {
+	for i := j; i > d; i-- {
+		c := chance(float64(p.due[i]-done) / sd)
+		if c == 1 && p.due[d+1] >= p.due[i] {
+			return sum + float64(i-d)
+		}
+		sum += c
+	}
+	return sum
+}
+
+// behind returns how many frames behind the first j are served on average when the lane is free at t, give or take sd; k are
+// if all goes well.
+func (p *plan) behind(j, k int, t time.Duration, sd float64) (sum float64) {
+	if p.after(j, t+time.Duration(3*sd)) == k {
+		return float64(k)
+	}
+	for _, z := range spread {
+		sum += float64(p.after(j, t+time.Duration(z*sd)))
+	}
+	return sum / float64(len(spread))
+}
+
+// loses says whether a plan gives up frames that wait, if the lane is free at t after the first j.
+func (p *plan) loses(j int, t time.Duration) bool {
+	for k := p.after(j, t); j < p.waiting; {
+		n := p.serves(j, k, t)
+		if n == 0 {
+			return true
+		}
+		t = max(t, p.at[j+n]) + p.busy[n]
+		j, k = j+n, max(k-n, 0)
+	}
+	return false
+}
+
+// serves returns the size of a batch that leaves k frames served behind the first j, or 0.
+func (p *plan) serves(j, k int, t time.Duration) int {
+	for i := len(p.tried) - 1; i >= 0; i-- {
+		n := p.tried[i]
+		if j+n > p.n {
+			continue
+		}
+		begin := max(t, p.at[j+n])
+		if begin+p.cost[n] <= p.due[j+1] && p.after(j+n, begin+p.busy[n]) >= k-n {
+			return n
+		}
+	}
+	return 0
+}
+
+// chance is the normal distribution.
+func chance(z float64) float64 {
+	switch {
+	case z >= 3:
+		return 1
+	case z <= -3:
+		return 0
+	}
+	at := (z + 3) * 16
+	i := int(at)
+	return normal[i] + (at-float64(i))*(normal[i+1]-normal[i])
+}
+
+var normal = func() (table [98]float64) {
+	for i := range table {
+		table[i] = 0.5 * math.Erfc(-(float64(i)/16-3)/math.Sqrt2)
+	}
+	return table
+}()

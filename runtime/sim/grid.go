@@ -43,6 +43,7 @@ type Cell struct {
 	Load    float64 // offered rate over the highest of one lane with batches up to 8
 	Limit   Limit
 	Noise   float64
+	Salt    uint64 // other traces of the same kind. Those of 0 are what figures are told of: nothing is tuned on them.
 }
 
 func (c Cell) String() string {
@@ -67,6 +68,7 @@ type Score struct {
 	Optimum, Ours int
 	Baseline      [4]int // by Baselines; the timeout is the best of its delays
 	Late          int    // of ours, delivered
+	Foreseen      int    // what ours does when it is told when frames will come
 }
 
 // Ratio returns ours over the optimum.
@@ -79,6 +81,14 @@ func share(n, of int) float64 {
 	return float64(n) / float64(of)
 }
 
+func times(trace []Arrival) []time.Duration {
+	list := make([]time.Duration, len(trace))
+	for i, a := range trace {
+		list[i] = a.At
+	}
+	return list
+}
+
 // delays are the queue delays that the timeout baseline is tried with, as shares of the SLO.
 var delays = []float64{0.05, 0.15, 0.3, 0.5}
 
@@ -89,6 +99,7 @@ func (c Cell) Play(frames int, baselines bool) (Score, error) {
 	rate := c.Load * m.Best(8)
 	// The seed leaves out noise: the same trace for all of them.
 	seed := uint64(c.Cameras)<<32 | uint64(c.Habit)<<24 | uint64(c.Limit)<<16 | uint64(100*c.Load)<<4 | uint64(c.Ratio)
+	seed ^= c.Salt << 40
 	trace := Arrivals(c.Habit, c.Cameras, frames, rate, rand.New(rand.NewPCG(seed, 0)))
 	score := Score{Cell: c, Optimum: Optimum(trace, m, slo)}
 	play := func(p batch.Policy) (Outcome, error) {
@@ -103,6 +114,10 @@ func (c Cell) Play(frames int, baselines bool) (Score, error) {
 		return score, err
 	}
 	score.Ours, score.Late = o.InTime, o.Overdue
+	if o, err = play(batch.Foreseen(times(trace), slo)); err != nil {
+		return score, err
+	}
+	score.Foreseen = o.InTime
 	if !baselines {
 		return score, nil
 	}
@@ -134,7 +149,7 @@ func cells(cameras []int, habits []Habit, ratios, loads []float64, limits []Limi
 				for _, l := range loads {
 					for _, s := range limits {
 						for _, z := range noises {
-							list = append(list, Cell{n, h, r, l, s, z})
+							list = append(list, Cell{n, h, r, l, s, z, 0})
 						}
 					}
 				}

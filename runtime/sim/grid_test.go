@@ -52,7 +52,7 @@ func TestAgainstFixedBatch(t *testing.T) {
 	for _, c := range []struct {
 		load, least float64
 	}{{1, 2}, {1.5, 2.4}} { // 1.5 of what batches up to 8 can do is 1 of what 16 can
-		s, err := Cell{16, Staggered, 16, c.load, Eight3, 0}.Play(4000, true)
+		s, err := Cell{16, Staggered, 16, c.load, Eight3, 0, 0}.Play(4000, true)
 		if err != nil {
 			t.Fatal(err)
 		}
