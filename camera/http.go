@@ -16,6 +16,9 @@ import (
 // openHTTP opens what stands behind "http://" or "https://".
 func openHTTP(schema string) func(b base, rest string) (Source, error) {
 	return func(b base, rest string) (Source, error) {
+		if err := splitPassword(rest); err != nil {
+			return nil, err
+		}
 		u, err := url.Parse(schema + "://" + rest)
 		if err != nil { // which the error would show
 			return nil, badSpec("the URL cannot be read: write special characters of user and password as %%XX, or take them from a ${VARIABLE}")

@@ -1,6 +1,7 @@
 package camera
 
 import (
+	"net"
 	"regexp"
 	"strings"
 )
@@ -48,13 +49,41 @@ func userinfo(rest string) int {
 	// A password with an unescaped "/", "?", "#" or space ends the authority early: what then
 	// stands behind the colon is no port. Better too much is removed than too little.
 	_, port, ok := strings.Cut(authority, ":")
-	if !ok || strings.HasPrefix(authority, "[") || strings.Trim(port, "0123456789") == "" {
+	if !ok || strings.HasPrefix(authority, "[") {
 		return 0
+	}
+	if strings.Trim(port, "0123456789") == "" {
+		return openPassword(word, authority)
 	}
 	if i := strings.LastIndexByte(word, '@'); i >= 0 {
 		return i + 1
 	}
 	return strings.LastIndexByte(line, '@') + 1
+}
+
+// openPassword returns the length of "user:password@" where the password begins with digits, or is empty, up to a "/", "?" or "#" that is
+// not escaped: u:12/secret@host. A port and a path with an @ look the same: they are taken for a password, too, except behind an address,
+// which is no user.
+func openPassword(word, authority string) int {
+	host, _, _ := strings.Cut(authority, ":")
+	if len(word) == len(authority) || net.ParseIP(host) != nil {
+		return 0
+	}
+	behind := len(authority) + 1
+	if i := strings.LastIndexByte(upTo(word[behind:], "?#"), '@'); i >= 0 {
+		return behind + i + 1
+	}
+	return 0
+}
+
+// splitPassword fails where the rest of a URL behind "://" may have a password with a character that ends it early: its
+// first part would be sent as a port, and the rest shown as a path.
+func splitPassword(rest string) error {
+	if authority := upTo(rest, "/?#"); !strings.Contains(authority, "@") && userinfo(rest) > len(authority) {
+		return badSpec("there is an @ behind the host: characters like / ? # in a user or password are written as %%XX, or come from ${VARIABLE}; " +
+			"an @ in a path is written as %%40")
+	}
+	return nil
 }
 
 // upTo returns s up to the first of the given bytes.

@@ -56,6 +56,9 @@ func openRTSP(scheme string) func(b base, rest string) (Source, error) {
 }
 
 func newRTSP(scheme, rest string) (*rtsp, error) {
+	if err := splitPassword(rest); err != nil {
+		return nil, err
+	}
 	where, fragment, _ := strings.Cut(rest, "#")
 	if strings.Contains(fragment, "@") {
 		return nil, badSpec("user or password has a # in it: write it as %%23, or put the password into ${VARIABLE}")

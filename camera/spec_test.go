@@ -178,7 +178,16 @@ func TestRedact(t *testing.T) {
 		{"? in the password", "rtsp://me:ge?heim@h/s", "rtsp://h/s"},
 		{"# in the password", "rtsp://me:ge#heim@h/s", "rtsp://h/s"},
 		{"space in the password", "rtsp://me:ge heim@h/s", "rtsp://h/s"},
-		{"@ in the path", "http://h:80/a@b", "http://h:80/a@b"},
+		{"@ in the path", "http://10.0.0.7:80/a@b", "http://10.0.0.7:80/a@b"},
+		{"@ in the path without a port", "http://h/a@b", "http://h/a@b"},
+		{"@ in the query", "http://h:80/a?mail=me@h", "http://h:80/a?mail=me@h"},
+		{"@ behind the URL", "http://h:80/a: me@h", "http://h:80/a: me@h"},
+		{"/ behind digits of the password", "rtsp://me:12/geheim@h/s", "rtsp://h/s"},
+		{"/ and @ behind digits of the password", "rtsp://me:12/ge@heim@h:554/s?a=b@c", "rtsp://h:554/s?a=b@c"},
+		{"/ at the start of the password", "rtsp://me:/geheim@h/s", "rtsp://h/s"},
+		{"? behind digits of the password", "rtsp://me:12?geheim@h/s", "rtsp://h/s"},
+		{"# behind digits of the password", "rtsp://me:12#geheim@h/s", "rtsp://h/s"},
+		{"/ in the user", "rtsp://m/e:geheim@h/s", "rtsp://m/h/s"},
 		{"IPv6", "rtsp://me:geheim@[fe80::1]:554/s", "rtsp://[fe80::1]:554/s"},
 		{"IPv6 without user", "rtsp://[fe80::1%25e]:554/s@x", "rtsp://[fe80::1%25e]:554/s@x"},
 		{"in a sentence", `open "rtsp://a:geheim@h/s": 'http://b:geheim@i': timeout`, `open "rtsp://h/s": 'http://i': timeout`},
@@ -249,9 +258,11 @@ func FuzzRedact(f *testing.F) {
 	f.Add("before ", "/path?x=1 after")
 	f.Add("", "")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		text := before + " rtsp://user:geheim@host/" + after
-		if got := Redact(text); strings.Contains(got, "user:geheim") {
-			t.Errorf("%q shows %q", text, got)
+		for _, password := range []string{"geheim", "12geheim", "ge/heim", "12/geheim", "/geheim", "1?geheim", "1#geheim", "ge@heim", "1/ge@heim"} {
+			text := before + " rtsp://user:" + password + "@host/" + after
+			if got := Redact(text); strings.Contains(got, "heim@host") {
+				t.Errorf("%q shows %q", text, got)
+			}
 		}
 	})
 }

@@ -97,6 +97,7 @@ func TestPasswordsAreNotShown(t *testing.T) {
 		"http://cam/snapshot.jpg?user=me&password=${EYAS_TEST_PW}",
 		"gst:rtspsrc location=rtsp://viewer:" + secret + "@10.0.0.7/s ! decodebin ! appsink",
 		"rtmp://viewer:" + secret + "@10.0.0.7/live",
+		"rtsp://viewer:12/" + secret + "@10.0.0.7/stream",
 	} {
 		for _, args := range [][]string{
 			{"run", "-m", model, "--slo", "none", "--duration", "100ms", source}, // a camera would be tried for ever
