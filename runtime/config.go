@@ -68,7 +68,7 @@ type Config struct {
 	// SLO is the limit on the time from capture to result, p99. It defaults to 100ms for live sources
 	// and to none for files; NoSLO ("none") says none.
 	SLO time.Duration `yaml:"slo,omitempty"`
-	// Frames ends each source after so many frames; 0 for all.
+	// Frames ends each source after so many frames, whether they become results or, of a live source, are dropped; 0 for all.
 	Frames int `yaml:"frames,omitempty"`
 	// Duration ends the run after a time; 0 for no limit.
 	Duration time.Duration `yaml:"duration,omitempty"`

@@ -90,7 +90,7 @@ func (f memoryFlags) apply(c *eyas.Config) {
 
 type timeFlags struct {
 	SLO      span `name:"slo" group:"time" placeholder:"50ms|none" help:"Limit on the time from capture to result, p99; lanes and batches follow from it."`
-	Frames   int  `group:"time" placeholder:"N" help:"End each source after N frames."`
+	Frames   int  `group:"time" placeholder:"N" help:"End each source after N frames, of which a live one may drop some."`
 	Duration span `group:"time" placeholder:"10s" help:"End after a time."`
 	Realtime bool `group:"time" help:"Play clips at their own speed."`
 	Every    int  `group:"time" placeholder:"N" help:"Take every Nth frame."`
