@@ -152,7 +152,8 @@ func (r *rebatcher) nodes(g *Graph) ([]Node, error) {
 }
 
 func (r *rebatcher) refuse(n *Node, err error) error {
-	return fmt.Errorf("node %.60q (%.60s): %w", cmp.Or(n.Name, strings.Join(n.Outputs, ",")), key(n.Domain, n.Op), err)
+	op := strings.Trim(fmt.Sprintf("%.60q", key(n.Domain, n.Op)), `"`) // which may hold anything, a line feed too
+	return fmt.Errorf("node %.60q (%s): %w", cmp.Or(n.Name, strings.Join(n.Outputs, ",")), op, err)
 }
 
 // node settles on which axes the outputs of a node carry the batch, and changes what has to be changed in it.
@@ -177,7 +178,15 @@ func (r *rebatcher) node(n *Node) error {
 	if !ok {
 		return errors.New("it is not known whether it keeps the pictures of a batch apart")
 	}
-	return rule(&batchCall{call: &call{Node: n, s: r.s, opset: r.s.model.Opsets[""]}, r: r})
+	if err := rule(&batchCall{call: &call{Node: n, s: r.s, opset: r.s.model.Opsets[""]}, r: r}); err != nil {
+		return err
+	}
+	for _, out := range n.Outputs {
+		if _, ok := r.axes[out]; !ok && out != "" && n.Op != "Constant" { // as Shape becomes
+			return fmt.Errorf("nothing is known of its output %.60q", out)
+		}
+	}
+	return nil
 }
 
 // random are operators that give something else in each run.
@@ -247,12 +256,11 @@ func int64Bytes(list []int) []byte {
 func (r *rebatcher) checkOutputs(outputs []ValueInfo) error {
 	for _, o := range outputs {
 		k, carries := r.axes[o.Name]
-		shape := r.s.vals[o.Name]
-		switch {
-		case !carries:
+		if !carries {
 			return fmt.Errorf("its output %.60q is the same for all pictures", o.Name)
-		case k != 0 || shape.shape[0] != 1:
-			return fmt.Errorf("its output %.60q is %s, not one entry for each picture", o.Name, showShape(shape.shape))
+		}
+		if shape := r.s.vals[o.Name].shape; k != 0 || shape[0] != 1 {
+			return fmt.Errorf("its output %.60q is %s, not one entry for each picture", o.Name, showShape(shape))
 		}
 	}
 	return nil

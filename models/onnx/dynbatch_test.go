@@ -200,6 +200,9 @@ var batchCases = []struct {
 		g := &Graph{Nodes: []Node{{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"in"}}}, Outputs: []ValueInfo{{Name: "in"}}}
 		return b.Node("If", []string{yes}, Subgraph("then_branch", g), Subgraph("else_branch", g))
 	}, fails: "inner graph"},
+	{name: "an output that nobody knows", build: func(b *Builder) string {
+		return b.Nodes("Add", 2, []string{"x", "x"})[0]
+	}, fails: `nothing is known of its output "Add_0_out1"`},
 	{name: "out of order", build: func(b *Builder) string {
 		b.Add(Node{Op: "Add", Inputs: []string{"x", "later"}, Outputs: []string{"y"}})
 		b.Add(Node{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"later"}})
