@@ -16,21 +16,22 @@ import (
 // tinyYOLO writes a model of the YOLOv8 form with random weights: 64x64, two classes, a fixed batch.
 func tinyYOLO(t *testing.T, batch int) string {
 	t.Helper()
-	return writeTinyYOLO(t, batch, func(_ *onnx.Builder, _, raw string) string { return raw })
+	return writeTiny(t, batch, []int{batch, 6, 84}, func(_ *onnx.Builder, _, y string) string { return y })
 }
 
 // hungryYOLO is tinyYOLO with a branch that takes memory for each value of the picture above 0.9, and adds 0.
 func hungryYOLO(t *testing.T) string {
 	t.Helper()
-	return writeTinyYOLO(t, 1, func(b *onnx.Builder, x, raw string) string {
+	return writeTiny(t, 1, []int{1, 6, 84}, func(b *onnx.Builder, x, y string) string {
 		bright := b.Node("NonZero", []string{b.Node("Greater", []string{x, b.Float32("bright", []int{1}, []float32{0.9})})})
 		sum := b.Node("ReduceSum", []string{b.Node("Cast", []string{bright}, onnx.Int("to", int64(tensor.Float32)))}, onnx.Int("keepdims", 0))
 		none := b.Node("Mul", []string{sum, b.Float32("none", []int{1}, []float32{0})})
-		return b.Node("Add", []string{raw, none})
+		return b.Node("Add", []string{y, none})
 	})
 }
 
-func writeTinyYOLO(t *testing.T, batch int, change func(b *onnx.Builder, x, raw string) string) string {
+// writeTiny writes what change makes of the picture and of what tinyYOLO gives for it, an output of that shape.
+func writeTiny(t *testing.T, batch int, shape []int, change func(b *onnx.Builder, x, y string) string) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	b := onnx.NewBuilder("tiny", 13)
@@ -50,8 +51,7 @@ func writeTinyYOLO(t *testing.T, batch int, change func(b *onnx.Builder, x, raw 
 	}
 	raw := b.Node("Sigmoid", []string{b.Node("Concat", levels, onnx.Int("axis", 2))})
 	scale := b.Float32("scale", []int{1, 6, 1}, []float32{64, 64, 32, 32, 1, 1})
-	raw = change(b, x, raw)
-	b.Output(b.Node("Mul", []string{raw, scale}), tensor.Float32, batch, 6, 84)
+	b.Output(change(b, x, b.Node("Mul", []string{raw, scale})), tensor.Float32, shape...)
 	data, err := b.Bytes()
 	if err != nil {
 		t.Fatal(err)

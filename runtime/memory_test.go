@@ -41,7 +41,7 @@ func TestRunsKeepToThePlan(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		recorded int64
-	}{{"first start", 2 * 3}, {"second start", 0}} {
+	}{{"first start", 2 * 4}, {"second start", 0}} {
 		t.Run(c.name, func(t *testing.T) {
 			rt, err := eyas.Open(context.Background(), cfg)
 			if err != nil {

@@ -77,9 +77,6 @@ func (rt *Runtime) read(key string, cfg ModelConfig) (*Model, error) {
 	for _, w := range m.info.Warnings {
 		rt.warn(key, "", w)
 	}
-	if fixed := m.info.Input.Batch; fixed > 0 && slices.ContainsFunc(rt.cfg.Batch, func(n int) bool { return n != fixed }) {
-		rt.warn(key, "", fmt.Sprintf("runs %d at once and nothing else: it is planned for that and not for batches of %v", fixed, rt.cfg.Batch))
-	}
 	return m, nil
 }
 
@@ -152,16 +149,18 @@ func (m *Model) classID(name string) (int, error) {
 	return 0, as(ErrConfig, fmt.Errorf("model %s has no class %q: it knows %s", m.key, name, known))
 }
 
-// identify settles what names the model in the cache, and the batch sizes that there are to choose from.
-func (m *Model) identify() {
+// identify settles what names the model in the cache, whether it is rewritten, and the batch sizes that there are to choose
+// from.
+func (m *Model) identify(ctx context.Context) {
+	if m.rt.ep == ort.EPCPU {
+		m.hash, _ = cache.HashModel(m.info.ONNX) // who opens the model meets the same error, and says it
+	}
+	m.unfix(ctx)
 	m.asked = m.rt.cfg.Batch
 	if m.rt.free() && !m.info.MixesBatch && m.info.Input.Batch <= 0 {
 		m.asked = autoLadder
 	}
 	m.ladder = m.asked
-	if m.rt.ep == ort.EPCPU {
-		m.hash, _ = cache.HashModel(m.info.ONNX) // who opens the model meets the same error, and says it
-	}
 }
 
 // load opens the session and puts the model on the first lane.

@@ -64,7 +64,7 @@ func (rt *Runtime) planEstimated(ctx context.Context, slo time.Duration, o PlanO
 	}
 	rt.ep = ort.EPCPU
 	for _, m := range rt.models {
-		m.identify()
+		m.identify(ctx)
 	}
 	basis := fmt.Sprintf("%s for %s from the graph, nothing was run", memplan.Estimated, says)
 	if ep := rt.cfg.EP; ep == ort.EPCUDA || ep == ort.EPTensorRT {

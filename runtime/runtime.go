@@ -143,7 +143,7 @@ func (rt *Runtime) open(ctx context.Context) error {
 	rt.openCache()
 	rt.expectRings(1)
 	for _, m := range rt.models {
-		m.identify()
+		m.identify(ctx)
 	}
 	return ctx.Err()
 }

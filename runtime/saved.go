@@ -35,7 +35,7 @@ type savedRun struct {
 // in it, its input size, the library, the processor and the threads. Plans of a larger input would make the arena
 // larger than this one needs.
 func (m *Model) planKey() cache.Key {
-	facts := []string{"plan", string(m.hash[:]), cache.Engine(m.rt.library), m.rt.threads(), m.size()}
+	facts := []string{"plan", m.id(), cache.Engine(m.rt.library), m.rt.threads(), m.size()}
 	return cache.NewKey(append(facts, cache.Dimensions(m.fixed)...)...)
 }
 
@@ -43,7 +43,7 @@ func (m *Model) planKey() cache.Key {
 func (rt *Runtime) runKey() cache.Key {
 	facts := []string{"run", cache.Engine(rt.library), rt.setting.String(), rt.cfg.Placement}
 	for _, m := range rt.models {
-		facts = append(facts, string(m.hash[:]), m.size(), fmt.Sprint(m.program.Ladder()))
+		facts = append(facts, m.id(), m.size(), fmt.Sprint(m.program.Ladder()))
 	}
 	return cache.NewKey(facts...)
 }
@@ -157,7 +157,7 @@ func (rt *Runtime) choiceKey() cache.Key {
 		fmt.Sprint(slo, rt.cfg.Lanes, rt.cfg.Threads, rt.cfg.Batch, rt.cfg.Budget, rt.cfg.Headroom, rt.cfg.CheckArena), rt.cfg.Placement,
 	}
 	for _, m := range rt.models {
-		facts = append(facts, m.key, string(m.hash[:]), m.size(), fmt.Sprint(m.cfg.Quota))
+		facts = append(facts, m.key, m.id(), m.size(), fmt.Sprint(m.cfg.Quota))
 	}
 	return cache.NewKey(facts...)
 }

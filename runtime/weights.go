@@ -35,17 +35,18 @@ func (rt *Runtime) openCache() {
 	}
 }
 
-// open makes the session of a model: on the CPU of its optimised form in memory of ours, elsewhere of its file.
+// open makes the session of a model: on the CPU of its optimised form in memory of ours, elsewhere of its file or of what that
+// was rewritten to.
 func (m *Model) open(ctx context.Context, o ort.Options) (*ort.Session, error) {
 	if m.rt.ep != ort.EPCPU || m.plain {
-		return m.rt.library.OpenFile(m.info.Path, o)
+		return m.openPlain(m.info, o)
 	}
 	session, err := m.openOptimised(ctx, o)
 	if err == nil || ctx.Err() != nil {
 		return session, err
 	}
 	// The model may be one that the library runs and cannot write.
-	session, plain := m.rt.library.OpenFile(m.info.Path, o)
+	session, plain := m.openPlain(m.info, o)
 	if plain != nil {
 		return nil, plain // says what is wrong with the model
 	}
@@ -63,7 +64,7 @@ func (m *Model) openOptimised(ctx context.Context, o ort.Options) (*ort.Session,
 		return nil, cmp.Or(err, errors.New("it has no place in the cache"))
 	}
 	m.fixed = lane.Fixed(m.info, m.asked)
-	key := cache.WeightsKey(m.rt.library, m.hash, cache.Dimensions(m.fixed)...)
+	key := cache.WeightsKey(m.rt.library, m.hash, append(cache.Dimensions(m.fixed), m.rewrite()...)...)
 	build := m.optimise(ctx, o)
 	for {
 		weights, origin, err := m.rt.cache.Weights(ctx, key, build)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -127,10 +128,11 @@ func (c *Cache) built(build func(path string) error) (*ort.Weights, error) {
 }
 
 // SaveWeights returns the build function of a model whose HashModel is sum. It fails
-// if the model's files have changed since: what was optimised would be kept as another model's.
+// if the model's files have changed since: what was optimised would be kept as another model's. A rewritten model needs the bytes
+// of its weights.
 func SaveWeights(l *ort.Library, m *onnx.Model, sum Digest, o ort.Options) func(path string) error {
 	return func(path string) error {
-		if err := l.SaveORT(path, m.Path, o); err != nil {
+		if err := saveORT(l, path, m, o); err != nil {
 			return err
 		}
 		now, err := HashModel(m)
@@ -139,4 +141,17 @@ func SaveWeights(l *ort.Library, m *onnx.Model, sum Digest, o ort.Options) func(
 		}
 		return err
 	}
+}
+
+// saveORT optimises what the model is now, which need not be what its file says.
+func saveORT(l *ort.Library, path string, m *onnx.Model, o ort.Options) error {
+	if !m.Rewritten {
+		return l.SaveORT(path, m.Path, o)
+	}
+	data, err := m.Marshal()
+	if err != nil {
+		return err
+	}
+	o.Folder = filepath.Dir(m.Path)
+	return l.SaveORTBytes(path, m.Path, data, o)
 }

@@ -1,6 +1,7 @@
 package ort
 
 import (
+	"cmp"
 	"fmt"
 	goruntime "runtime"
 	"slices"
@@ -31,6 +32,8 @@ type Options struct {
 	// Fixed gives open dimensions of the inputs a size, by their names. The session takes no other then, and
 	// need not find out in each run what follows from them.
 	Fixed map[string]int
+	// Folder is where external data lies of a model that comes as bytes. It defaults to nowhere.
+	Folder string
 	// OwnAllocator takes the memory of tensors on the host from Eyas' allocator instead of
 	// the library's: bindings can then Record and Replay, and their memory is counted.
 	OwnAllocator bool
@@ -71,16 +74,23 @@ type Session struct {
 }
 
 // Open makes a session of the model's bytes, which are not used after it returns.
-// name stands for the model in errors. A model with external data needs OpenFile.
+// name stands for the model in errors. A model with external data needs Options.Folder, or OpenFile.
 // Errors are ErrModel, or ErrProvider where the provider cannot be had.
 func (l *Library) Open(name string, model []byte, o Options) (*Session, error) {
+	return l.openBytes(name, model, o, func(*ort.SessionOptions) error { return nil })
+}
+
+func (l *Library) openBytes(name string, model []byte, o Options, set func(*ort.SessionOptions) error) (*Session, error) {
 	if len(model) == 0 {
 		return nil, fail(ErrModel, "%s: the model is empty", name)
 	}
 	return l.open(name, o, func(so *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
+		if err := set(so); err != nil {
+			return nil, err
+		}
 		// Without a folder the library would take external data from the working
 		// directory, which has nothing to do with the model.
-		if err := so.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", "/dev/null"); err != nil {
+		if err := so.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", cmp.Or(o.Folder, "/dev/null")); err != nil {
 			return nil, err
 		}
 		return ort.NewDynamicAdvancedSessionWithONNXData(model, nil, nil, so)

@@ -17,12 +17,26 @@ import (
 // wrote so far. Errors are ErrModel.
 func (l *Library) SaveORT(out, path string, o Options) error {
 	o.EP = EPCPU
-	s, err := l.openFile(path, o, func(so *ort.SessionOptions) error {
+	return closed(l.openFile(path, o, saveTo(out)))
+}
+
+// SaveORTBytes is SaveORT for a model that comes as bytes, as Open takes it.
+func (l *Library) SaveORTBytes(out, name string, model []byte, o Options) error {
+	o.EP = EPCPU
+	return closed(l.openBytes(name, model, o, saveTo(out)))
+}
+
+// saveTo has a session write its model once it is optimised.
+func saveTo(out string) func(*ort.SessionOptions) error {
+	return func(so *ort.SessionOptions) error {
 		if err := so.AddSessionConfigEntry("session.save_model_format", "ORT"); err != nil {
 			return err
 		}
 		return so.SetOptimizedModelFilePath(out)
-	})
+	}
+}
+
+func closed(s *Session, err error) error {
 	if err != nil {
 		return err
 	}
