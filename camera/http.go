@@ -61,7 +61,9 @@ func (h *httpCamera) Connect(ctx context.Context, out *Output) error {
 		err = h.picture(ctx, res.Body, out)
 	case strings.HasPrefix(media, "multipart/"), media == "", media == "application/octet-stream",
 		media == "video/x-jpeg", media == "video/x-motion-jpeg", media == "video/mjpeg", media == "video/x-mjpeg":
-		err = playMJPEG(ctx, cancel, newMJPEGScanner(res.Body, delimiter), out, h.maxPixels)
+		scanner := newMJPEGScanner(res.Body, delimiter)
+		scanner.pixels = h.maxPixels
+		err = playMJPEG(ctx, cancel, scanner, out, h.maxPixels)
 	default:
 		err = fmt.Errorf("the URL gives %q, neither MJPEG nor a picture: check its path", media)
 	}

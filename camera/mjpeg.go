@@ -11,6 +11,8 @@ import (
 
 const (
 	mjpegMost  = 32 << 20 // bytes of one picture
+	mjpegLeast = 1 << 20  // bytes that a picture of any size may have, its header with a preview too
+	mjpegPixel = 4        // bytes of a pixel: noise in the best quality without subsampling takes 3.5
 	mjpegFirst = 64 << 10 // bytes of the first buffer
 	mjpegWord  = 200      // bytes of a delimiter; RFC 2046 allows 70, and each read looks for one again in that many
 	mjpegIdle  = 1 << 20  // bytes without a picture after which this is something else
@@ -34,7 +36,9 @@ type mjpegScanner struct {
 	// delimiter is what lies between the parts of a multipart stream, without its dashes; empty for other streams, and where it is too long. It tells
 	// where a damaged picture ends at the latest, and that a part holds none.
 	delimiter []byte
-	most      int // bytes of a picture
+	most      int // bytes of a picture of any size
+	least     int // bytes that each may have
+	pixels    int // of a picture
 
 	buf     []byte // buf[from:end] was read and not yet handed out
 	from    int    // where the picture begins, or the search for one
@@ -43,6 +47,7 @@ type mjpegScanner struct {
 	arrived time.Time // when the last bytes came
 
 	inside  bool      // at a picture
+	limit   int       // its bytes
 	scan    bool      // whose entropy-coded data has begun
 	ends    bool      // there was a picture with its end marker, ever
 	torn    bool      // the picture handed out last has none, and others of the stream do
@@ -50,14 +55,14 @@ type mjpegScanner struct {
 	parts   int       // delimiters since the last picture
 	divided bool      // there was a delimiter, ever
 	lost    bool      // after damage: only behind a delimiter is there a picture
-	idle    int       // bytes since the last picture
+	idle    int       // bytes since the last picture, without its rest
 }
 
 func newMJPEGScanner(r io.Reader, delimiter string) *mjpegScanner {
 	if len(delimiter) > mjpegWord {
 		delimiter = ""
 	}
-	return &mjpegScanner{r: r, delimiter: []byte(delimiter), most: mjpegMost}
+	return &mjpegScanner{r: r, delimiter: []byte(delimiter), most: mjpegMost, least: mjpegLeast, pixels: defaultMaxPixels}
 }
 
 // next returns the next JPEG, which is valid until the following call, and when its first bytes came. Its end marker may be
@@ -73,6 +78,9 @@ func (s *mjpegScanner) next() (jpg []byte, began time.Time, err error) {
 		}
 		if s.inside {
 			jpg, err := s.walk()
+			if jpg == nil && err == nil && s.end-s.from >= s.limit {
+				err = s.oversized(s.from+s.limit, fmt.Sprintf("a JPEG of more than %d bytes", s.limit))
+			}
 			if jpg != nil || err != nil {
 				return jpg, s.began, err
 			}
@@ -122,6 +130,7 @@ func (s *mjpegScanner) find() bool {
 // begin begins a picture at s.from.
 func (s *mjpegScanner) begin() {
 	s.inside, s.began, s.idle = true, s.arrived, 0
+	s.limit = min(s.most, s.least)
 	s.at = s.from + 2
 }
 
@@ -156,10 +165,10 @@ func (s *mjpegScanner) divider(b []byte) int {
 // walk goes on over the markers of a picture. It returns the picture once it is there, or nil where more bytes are needed.
 func (s *mjpegScanner) walk() ([]byte, error) {
 	for {
-		b := s.buf[s.at:s.end]
+		b := s.ahead()
 		n := bytes.IndexByte(b, 0xff)
 		if n < 0 {
-			s.at = s.end
+			s.at += len(b)
 			return nil, nil
 		}
 		if s.at += n; n+1 == len(b) {
@@ -191,9 +200,12 @@ func (s *mjpegScanner) walk() ([]byte, error) {
 	}
 }
 
+// ahead returns what is there of the picture and was not walked over, up to its limit, so that how bytes arrive does not matter.
+func (s *mjpegScanner) ahead() []byte { return s.buf[s.at:min(s.end, s.from+s.limit)] }
+
 // segment steps over the segment of marker m at s.at, or says that it is not whole yet.
 func (s *mjpegScanner) segment(m byte) (whole bool, err error) {
-	b := s.buf[s.at:s.end]
+	b := s.ahead()
 	if len(b) < 4 {
 		return false, nil
 	}
@@ -206,6 +218,13 @@ func (s *mjpegScanner) segment(m byte) (whole bool, err error) {
 	}
 	if s.divider(b[:n]) >= 0 {
 		return false, s.damaged(s.at, "a JPEG ends inside its header")
+	}
+	if m <= 0xcf && m != 0xc4 && m != 0xc8 && m != 0xcc && n >= 9 { // the frame header
+		h, w := int(binary.BigEndian.Uint16(b[5:])), int(binary.BigEndian.Uint16(b[7:]))
+		if w*h > s.pixels {
+			return false, s.oversized(s.at+n, fmt.Sprintf("a JPEG of %dx%d pixels, over the limit of %d: raise it with --max-pixels", w, h, s.pixels))
+		}
+		s.limit = max(s.limit, min(s.most, mjpegPixel*w*h))
 	}
 	s.at += n
 	s.scan = s.scan || m == 0xda
@@ -229,6 +248,12 @@ func (s *mjpegScanner) damaged(from int, what string) error {
 	return corrupt{errors.New(what), 1}
 }
 
+// oversized is damaged for a picture that is not kept: its rest may be long.
+func (s *mjpegScanner) oversized(from int, what string) error {
+	s.idle = -s.most
+	return s.damaged(from, what)
+}
+
 // more reads what there is.
 func (s *mjpegScanner) more() error {
 	if s.from > 0 { // nothing is handed out now
@@ -236,10 +261,7 @@ func (s *mjpegScanner) more() error {
 		s.at -= s.from
 		s.from = 0
 	}
-	if s.end == len(s.buf) {
-		if s.end >= s.most {
-			return s.damaged(s.end, fmt.Sprintf("a JPEG of more than %d bytes", s.most))
-		}
+	if s.end == len(s.buf) { // which holds less than the limit of a picture
 		grown := make([]byte, min(max(2*len(s.buf), mjpegFirst), s.most))
 		copy(grown, s.buf[:s.end])
 		s.buf = grown

@@ -126,6 +126,41 @@ func TestMJPEGScanner(t *testing.T) {
 	}
 }
 
+// What a picture may take goes by what its header says, so that a camera cannot have memory taken that it has no pictures for.
+func TestMJPEGScannerLimits(t *testing.T) {
+	const padded = 9 << 20 // more than the limit of any here but the large one
+	stuff := func(jpg []byte) []byte {
+		end := len(jpg) - 2
+		return slices.Concat(jpg[:end], bytes.Repeat([]byte{1}, padded), jpg[end:])
+	}
+	small, large, next := greyJPEG(t, 64, 48, 10), greyJPEG(t, 1600, 1600, 20), greyJPEG(t, 64, 48, 200)
+	huge := bytes.Clone(large)
+	sof := bytes.Index(huge, []byte{0xff, 0xc0})
+	copy(huge[sof+5:], "\xff\xff\xff\xff")
+	header := slices.Concat(small[:2], bytes.Repeat(slices.Concat([]byte{0xff, 0xe2, 0xff, 0xff}, make([]byte, 65533)), 20))
+	for _, tt := range []struct {
+		name string
+		jpg  []byte
+		want string
+		most int // bytes of the buffer
+	}{
+		{"small one that does not end", stuff(small), "[1: a JPEG of more than 1048576 bytes] 1", 1 << 20},
+		{"large one", stuff(large), "0 1", 16 << 20},
+		{"header that does not end", header, "[1: a JPEG of more than 1048576 bytes] 1", 1 << 20},
+		{"too many pixels", stuff(huge), "[1: a JPEG of 65535x65535 pixels, over the limit of 100000000: raise it with --max-pixels] 1", 1 << 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newMJPEGScanner(strings.NewReader("--eyas\r\n\r\n"+string(tt.jpg)+"\r\n--eyas\r\n\r\n"+string(next)), "eyas")
+			if got := scanned(s, tt.jpg, next); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+			if len(s.buf) > tt.most {
+				t.Errorf("the buffer has %d bytes", len(s.buf))
+			}
+		})
+	}
+}
+
 // A reader that gives nothing ends, and one that fails is not asked again.
 func TestMJPEGScannerReaders(t *testing.T) {
 	s := newMJPEGScanner(iotest.ErrReader(io.ErrClosedPipe), "")
