@@ -50,6 +50,9 @@ func (m *Model) DynamicBatch(inputs ...string) (*Model, error) {
 		return nil, err
 	}
 	graph.Initializers = slices.Concat(graph.Initializers, r.add)
+	for i := range graph.Initializers {
+		graph.Initializers[i].Listed = false // nobody feeds another value, and engines do more with constants
+	}
 	r.declare(&graph)
 	return &out, r.verify(m, &out, inputs)
 }

@@ -17,6 +17,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
+// ramp returns n weights of which no two are equal.
+func ramp(n int) []float32 {
+	w := make([]float32, n)
+	for i := range w {
+		w[i] = 0.5 + float32(i)/float32(n)
+	}
+	return w
+}
+
 // batchCases are graphs for one picture x of [1,4,6]. want is the shape of the output for three, fails part of the
 // error.
 var batchCases = []struct {
@@ -28,14 +37,14 @@ var batchCases = []struct {
 }{
 	{name: "element by element", build: func(b *Builder) string { return b.Node("Sigmoid", []string{"x"}) }, want: []int{3, 4, 6}},
 	{name: "a constant of one entry", build: func(b *Builder) string {
-		return b.Node("Mul", []string{"x", b.Float32("w", []int{1, 4, 1}, make([]float32, 4))})
+		return b.Node("Mul", []string{"x", b.Float32("w", []int{1, 4, 1}, ramp(4))})
 	}, want: []int{3, 4, 6}},
 	{name: "a constant with more axes", build: func(b *Builder) string {
-		y := b.Node("Mul", []string{"x", b.Float32("w", []int{2, 1, 1, 1}, make([]float32, 2))})
+		y := b.Node("Mul", []string{"x", b.Float32("w", []int{2, 1, 1, 1}, ramp(2))})
 		return b.Node("Transpose", []string{y}, Ints("perm", 1, 0, 2, 3))
 	}, want: []int{3, 2, 4, 6}},
 	{name: "a constant of several entries", build: func(b *Builder) string {
-		return b.Node("Mul", []string{"x", b.Float32("w", []int{2, 1, 1}, make([]float32, 2))})
+		return b.Node("Mul", []string{"x", b.Float32("w", []int{2, 1, 1}, ramp(2))})
 	}, fails: `node "Mul_0" (Mul): its input 1, 2x1x1, has entries of its own`},
 	{name: "pictures on two axes", build: func(b *Builder) string {
 		return b.Node("Add", []string{"x", b.Node("Transpose", []string{"x"}, Ints("perm", 1, 0, 2))})
@@ -106,7 +115,7 @@ var batchCases = []struct {
 	{name: "concat", build: func(b *Builder) string { return b.Node("Concat", []string{"x", "x"}, Int("axis", -1)) }, want: []int{3, 4, 12}},
 	{name: "concat of pictures", build: func(b *Builder) string { return b.Node("Concat", []string{"x", "x"}, Int("axis", 0)) }, fails: "works along axis 0"},
 	{name: "concat with a constant", build: func(b *Builder) string {
-		return b.Node("Concat", []string{"x", b.Float32("w", []int{1, 1, 6}, make([]float32, 6))}, Int("axis", 1))
+		return b.Node("Concat", []string{"x", b.Float32("w", []int{1, 1, 6}, ramp(6))}, Int("axis", 1))
 	}, fails: "the same for all pictures"},
 	{name: "split", opset: 11, build: func(b *Builder) string {
 		return b.Nodes("Split", 2, []string{"x"}, Int("axis", 1), Ints("split", 1, 3))[1]
@@ -161,33 +170,33 @@ var batchCases = []struct {
 		return b.Node("Reshape", []string{y, b.Int64("back", 1, 2, 4)})
 	}, want: []int{3, 2, 4}},
 	{name: "rows", build: func(b *Builder) string {
-		return b.Node("MatMul", []string{b.Node("Flatten", []string{"x"}), b.Float32("w", []int{24, 5}, make([]float32, 120))})
+		return b.Node("MatMul", []string{b.Node("Flatten", []string{"x"}), b.Float32("w", []int{24, 5}, ramp(120))})
 	}, want: []int{3, 5}},
 	{name: "sum over pictures", build: func(b *Builder) string {
 		y := b.Node("Transpose", []string{"x"}, Ints("perm", 1, 2, 0))
-		return b.Node("MatMul", []string{y, b.Float32("w", []int{1, 5}, make([]float32, 5))})
+		return b.Node("MatMul", []string{y, b.Float32("w", []int{1, 5}, ramp(5))})
 	}, fails: "works along axis 2"},
 	{name: "gemm", build: func(b *Builder) string {
-		return b.Node("Gemm", []string{b.Node("Flatten", []string{"x"}), b.Float32("w", []int{5, 24}, make([]float32, 120)), b.Float32("c", []int{5}, make([]float32, 5))}, Int("transB", 1))
+		return b.Node("Gemm", []string{b.Node("Flatten", []string{"x"}), b.Float32("w", []int{5, 24}, ramp(120)), b.Float32("c", []int{5}, ramp(5))}, Int("transB", 1))
 	}, want: []int{3, 5}},
 	{name: "gemm over pictures", build: func(b *Builder) string {
-		return b.Node("Gemm", []string{b.Node("Flatten", []string{"x"}), b.Float32("w", []int{1, 5}, make([]float32, 5))}, Int("transA", 1))
+		return b.Node("Gemm", []string{b.Node("Flatten", []string{"x"}), b.Float32("w", []int{1, 5}, ramp(5))}, Int("transA", 1))
 	}, fails: "works along axis 0"},
 	{name: "convolution", build: func(b *Builder) string {
-		return b.Node("Conv", []string{"x", b.Float32("w", []int{5, 4, 3}, make([]float32, 60))})
+		return b.Node("Conv", []string{"x", b.Float32("w", []int{5, 4, 3}, ramp(60))})
 	}, want: []int{3, 5, 4}},
 	{name: "a filter of each picture", build: func(b *Builder) string { return b.Node("Conv", []string{"x", "x"}) }, fails: "its input 1 differs"},
 	{name: "statistics of the batch", build: func(b *Builder) string {
-		c := b.Float32("c", []int{4}, make([]float32, 4))
+		c := b.Float32("c", []int{4}, ramp(4))
 		return b.Nodes("BatchNormalization", 3, []string{"x", c, c, c, c}, Int("training_mode", 1))[0]
 	}, fails: "statistics"},
 	{name: "dynamic quantisation", build: func(b *Builder) string { return b.Nodes("DynamicQuantizeLinear", 3, []string{"x"})[0] }, fails: "scale from all pictures"},
 	{name: "scales of channels", build: func(b *Builder) string {
-		return b.Node("QuantizeLinear", []string{"x", b.Float32("s", []int{4}, make([]float32, 4)), b.Tensor("z", tensor.Uint8, []int{4}, make([]byte, 4))}, Int("axis", 1))
+		return b.Node("QuantizeLinear", []string{"x", b.Float32("s", []int{4}, ramp(4)), b.Tensor("z", tensor.Uint8, []int{4}, make([]byte, 4))}, Int("axis", 1))
 	}, want: []int{3, 4, 6}},
 	{name: "scales of pictures", build: func(b *Builder) string {
 		y := b.Node("Reshape", []string{"x", b.Int64("to", 4, 6)})
-		return b.Node("QuantizeLinear", []string{y, b.Float32("s", []int{4}, make([]float32, 4)), b.Tensor("z", tensor.Uint8, []int{4}, make([]byte, 4))}, Int("axis", 0))
+		return b.Node("QuantizeLinear", []string{y, b.Float32("s", []int{4}, ramp(4)), b.Tensor("z", tensor.Uint8, []int{4}, make([]byte, 4))}, Int("axis", 0))
 	}, fails: "scales of shape 4"},
 
 	{name: "the same for all", build: func(b *Builder) string { return b.Node("Shape", []string{"x"}) }, fails: "the same for all pictures"},
