@@ -93,6 +93,13 @@ func (h *httpCamera) picture(ctx context.Context, r io.Reader, out *Output) erro
 		return err
 	}
 	now := time.Now()
+	w, height, err := picture.Size(data)
+	if err == nil {
+		err = out.ask(frame.Gray, w, height) // no format takes less
+	}
+	if err != nil {
+		return err
+	}
 	pic, err := picture.Decode(data, picture.Limits{MaxPixels: h.maxPixels})
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,11 +41,18 @@ var httpTimes = Timing{Connect: 20 * time.Second, FirstFrame: 20 * time.Second, 
 
 func watchHTTP(t *testing.T, spec string, opts ...Option) *httpWatch {
 	t.Helper()
+	return watchReserved(t, spec, nil, opts...)
+}
+
+// watchReserved is watchHTTP where reserve, if not nil, is asked for memory.
+func watchReserved(t *testing.T, spec string, reserve func(int64) error, opts ...Option) *httpWatch {
+	t.Helper()
 	w := &httpWatch{t: t, words: make(chan string, 10_000), ended: make(chan error, 1)}
 	s, err := Open(spec, append([]Option{Times(httpTimes), Logger(slog.New(w))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.(Monitored).Reserve(reserve)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.source, w.stop = s, cancel
 	go func() { w.ended <- s.Run(ctx, w) }()
@@ -209,6 +217,51 @@ func TestHTTPTypes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHTTPTooLarge checks that the memory is asked for before a picture of another size is looked into, that one which seems too
+// large is taken for damage, and that the source ends where it is the first or they are all so.
+func TestHTTPTooLarge(t *testing.T) {
+	var granted atomic.Int64
+	reserve := func(bytes int64) error {
+		if bytes > 2<<20 {
+			return errors.New("too little memory")
+		}
+		granted.Store(bytes)
+		return nil
+	}
+	good, large := greyJPEG(t, 320, 240, 50), greyJPEG(t, 1280, 960, 60)
+	damaged := bytes.Clone(good) // it fits, and is none of that size
+	at := bytes.Index(damaged, []byte{0xff, 0xc0})
+	damaged[at+5], damaged[at+7] = 2, 2
+	l := newMJPEGServer(t, "multipart/x-mixed-replace; boundary=eyas")
+	w := watchReserved(t, "door="+l.url, reserve)
+	l.send <- mjpegPart(good)
+	w.want("i420 320x240 level 50")
+	small := granted.Load()
+	for _, bad := range [][]byte{damaged, large} {
+		l.send <- mjpegPart(bad)
+		w.want("dropped: ")
+		l.send <- mjpegPart(good)
+		w.want("i420 320x240 level 50")
+		if got := granted.Load(); got != small {
+			t.Errorf("the plan holds %d bytes, want %d", got, small)
+		}
+	}
+	for i := range mjpegBad {
+		l.send <- mjpegPart(large)
+		if i < mjpegBad-1 {
+			w.want("dropped: too little memory")
+		}
+	}
+	w.end("source door: too little memory")
+	<-l.gone
+
+	l = newMJPEGServer(t, "multipart/x-mixed-replace; boundary=eyas")
+	w = watchReserved(t, "door="+l.url, reserve)
+	l.send <- mjpegPart(large)
+	w.end("source door: too little memory")
+	<-l.gone
 }
 
 // TestHTTPCorrupt checks that damaged parts are counted and skipped, and that none makes memory be taken anew.

@@ -64,6 +64,7 @@ type mjpegPlayer struct {
 	decoder picture.MJPEGDecoder
 	info    picture.JPEGInfo // of the last one
 	bad     int              // corrupt ones, as long as there was no good one
+	refused int              // pictures in a row that the memory is too small for
 }
 
 // play decodes a picture into a slot and hands it on, with its capture time and where that is from.
@@ -73,8 +74,13 @@ func (p *mjpegPlayer) play(ctx context.Context, jpg []byte, captured time.Time, 
 	}
 	info, err := p.decoder.Probe(jpg, p.limits)
 	if err == nil && info != p.info {
+		if err := p.out.ask(info.Format, info.Width, info.Height); err != nil {
+			return p.refuse(err)
+		}
 		// Damage can look like a change of size, for which memory would be taken.
-		err = p.decoder.Check(jpg)
+		if err = p.decoder.Check(jpg); err != nil {
+			p.out.unask()
+		}
 	}
 	if err != nil {
 		return p.drop(nil, err)
@@ -85,6 +91,7 @@ func (p *mjpegPlayer) play(ctx context.Context, jpg []byte, captured time.Time, 
 		}
 		p.info = info
 	}
+	p.refused = 0
 	f := p.out.Begin()
 	if f == nil {
 		return nil
@@ -102,6 +109,16 @@ func (p *mjpegPlayer) drop(f *Frame, err error) error {
 	if p.bad++; p.info == (picture.JPEGInfo{}) && p.bad == mjpegBad {
 		return fmt.Errorf("none of the first %d pictures is good: %w", mjpegBad, err)
 	}
+	return nil
+}
+
+// refuse drops a picture that the memory is too small for. If it is the camera's first one, or more of its kind follow, it is no
+// damage that looks so, and ends the source.
+func (p *mjpegPlayer) refuse(err error) error {
+	if p.refused++; p.refused == mjpegBad || p.info == (picture.JPEGInfo{}) {
+		return err
+	}
+	p.out.Drop(nil, Corrupt, err)
 	return nil
 }
 

@@ -82,6 +82,29 @@ func (o *Output) Format(f frame.Format, c frame.Colour, w, h int, fps float64) e
 	return nil
 }
 
+// ask asks whether frames of a shape may take their memory, before any is taken to find out what a picture holds. What it was
+// granted counts until the next Format or ask; unask counts what there is again.
+func (o *Output) ask(f frame.Format, w, h int) error {
+	if max(w, h) > ring.MaxSide {
+		return Permanent(fmt.Errorf("a side of live frames has at most %d pixels, not those of %dx%d: set a smaller size in the camera", ring.MaxSide, w, h))
+	}
+	if o.base.reserve == nil {
+		return nil
+	}
+	l := shape{format: f, w: w, h: h}.ring(o.base.opts.slots(o.monitor.Stats().FPS))
+	if err := o.base.reserve(l.Bytes()); err != nil {
+		return Permanent(err)
+	}
+	return nil
+}
+
+// unask takes back what was asked for, for the ring that there is.
+func (o *Output) unask() {
+	if o.base.reserve != nil && o.ring != nil {
+		_ = o.base.reserve(o.monitor.Stats().Memory) // which is there already
+	}
+}
+
 // makeRing takes the memory for live frames of a shape, and gives up what there was: in this order, so that processes
 // which are told that the old ring is over find the new one.
 func (o *Output) makeRing(s shape) error {
