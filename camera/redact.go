@@ -53,7 +53,7 @@ func userinfo(rest string) int {
 		return 0
 	}
 	if strings.Trim(port, "0123456789") == "" {
-		return openPassword(word, authority)
+		return openPassword(upTo(line, " \t<>"), authority) // which may hold quotes, too
 	}
 	if i := strings.LastIndexByte(word, '@'); i >= 0 {
 		return i + 1

@@ -184,6 +184,7 @@ func TestRedact(t *testing.T) {
 		{"@ behind the URL", "http://h:80/a: me@h", "http://h:80/a: me@h"},
 		{"/ behind digits of the password", "rtsp://me:12/geheim@h/s", "rtsp://h/s"},
 		{"/ and @ behind digits of the password", "rtsp://me:12/ge@heim@h:554/s?a=b@c", "rtsp://h:554/s?a=b@c"},
+		{"/ and quotes behind digits of the password", `rtsp://me:12/ge"he'im@h/s`, "rtsp://h/s"},
 		{"/ at the start of the password", "rtsp://me:/geheim@h/s", "rtsp://h/s"},
 		{"? behind digits of the password", "rtsp://me:12?geheim@h/s", "rtsp://h/s"},
 		{"# behind digits of the password", "rtsp://me:12#geheim@h/s", "rtsp://h/s"},
