@@ -180,7 +180,7 @@ func (p *plan) best() step {
 				v -= risk * float64(p.random[j])
 			}
 			// Of equal ones the earlier goes first, then the one that leaves more time.
-			left := min(p.due[d+1]-done, p.latest[j][p.after(j, free)]-free)
+			left := p.latest[j][p.after(j, free)] - free
 			if v > most+1e-3 || v > most-1e-3 && (begin < best.begin || begin == best.begin && left > slack) {
 				most, slack, best = max(most, v), left, step{drop: d, count: n, begin: begin}
 			}
