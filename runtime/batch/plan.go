@@ -162,7 +162,11 @@ var spread = [...]float64{-1.2816, -0.5244, 0, 0.5244, 1.2816}
 func (p *plan) best() step {
 	var best step
 	most, slack := 0.0, time.Duration(0)
+	largest := p.tried[len(p.tried)-1]
 	for d := 0; d < p.waiting; d++ {
+		if float64(p.after(d, p.start)+largest) < most {
+			break // margins apart the table says what can be had, and that falls with each frame given up
+		}
 		for _, n := range p.tried {
 			j := d + n
 			if j > p.n {
