@@ -20,6 +20,9 @@ const (
 	sooner = 0.002
 	// risk is what waiting for a frame that comes at random costs, in frames.
 	risk = 0.1
+	// hopeful is by how many standard deviations the first frame of a batch may be expected to be late: one in five of those is in
+	// time, and costs little where the batch runs anyway.
+	hopeful = 0.85
 	// scarce is what time behind the plan is worth under overload, as a share of what could be served in it. It is low:
 	// a plan that saves up for frames it does not see gives up some that it does.
 	scarce = 0.25
@@ -176,7 +179,7 @@ func (p *plan) best() step {
 			done, free := begin+p.mean[n], begin+p.mean[n]/p.lanes
 			sd := p.sigma * float64(p.mean[n])
 			k := p.after(j, free-time.Duration(3*sd))
-			if p.due[d+1] < done || float64(n)*(1+sooner)+float64(k) < most {
+			if p.due[d+1] < done-time.Duration(hopeful*sd) || float64(n)*(1+sooner)+float64(k) < most {
 				continue
 			}
 			v := (1+sooner)*p.inTime(d, j, done, sd) + p.behind(j, k, free, sd)
