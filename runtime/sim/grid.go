@@ -92,7 +92,7 @@ func times(trace []Arrival) []time.Duration {
 // delays are the queue delays that the timeout baseline is tried with, as shares of the SLO.
 var delays = []float64{0.05, 0.15, 0.3, 0.5}
 
-// Play runs a cell of so many frames; without baselines only ours.
+// Play runs a cell of so many frames; without baselines only ours, and not with foresight.
 func (c Cell) Play(frames int, baselines bool) (Score, error) {
 	m := c.Machine()
 	slo := c.Limit.Of(m)
@@ -114,13 +114,13 @@ func (c Cell) Play(frames int, baselines bool) (Score, error) {
 		return score, err
 	}
 	score.Ours, score.Late = o.InTime, o.Overdue
+	if !baselines {
+		return score, nil
+	}
 	if o, err = play(batch.Foreseen(times(trace), slo)); err != nil {
 		return score, err
 	}
 	score.Foreseen = o.InTime
-	if !baselines {
-		return score, nil
-	}
 	set := func(i int, p batch.Policy) {
 		o, e := play(p)
 		if e != nil {

@@ -35,13 +35,14 @@ func TestGrid(t *testing.T) {
 		}
 	}
 	for _, m := range Summarise(scores) {
-		t.Logf("%-45s mean %.3f, worst %.3f, %d of %d below, behind %.3f, overload %.2f", m.Name, m.Mean, m.Worst, m.Below, m.Cells, m.Behind, m.Overload)
+		t.Logf("%-45s mean %.3f, worst %.3f, %d of %d below, behind %.3f, overload %.2f, with known arrivals %.3f",
+			m.Name, m.Mean, m.Worst, m.Below, m.Cells, m.Behind, m.Overload, m.Foreseen)
 		// What this part of the grid gives, less a little; the targets are in docs/latency.md, beside what the whole grid gives.
 		mean, worst := m.Targets()
 		if m.Random {
-			mean, worst = mean-0.045, worst-0.08
+			mean -= 0.04 // tight SLOs, where frames come at any time; the others of this class reach their targets
 		}
-		if m.Mean < mean-0.005 || m.Worst < worst-0.05 || m.Overload < 1.2 {
+		if m.Mean < mean || m.Worst < worst-0.04 || m.Overload < 1.5 {
 			t.Errorf("%s: mean %.3f, worst %.3f, %.2f times the baselines under overload", m.Name, m.Mean, m.Worst, m.Overload)
 		}
 	}

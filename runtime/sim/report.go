@@ -54,6 +54,7 @@ type Summary struct {
 	Below       int        // cells below their target
 	Behind      float64    // the most that ours is behind the best of the first three baselines, in shares of the optimum
 	Past        int        // cells in which that is more than the target: 0.01, 0.05 with 10 % noise
+	Foreseen    float64    // mean of ours with known arrivals, over the optimum
 	Baseline    [4]float64 // means, over the optimum
 	Overload    float64    // frames in time at loads of 1.1 and more: ours over the mean of the first three baselines
 }
@@ -95,6 +96,7 @@ func (c Class) summary(scores []Score) Summary {
 		if r < worst {
 			m.Below++
 		}
+		m.Foreseen += share(s.Foreseen, s.Optimum) / float64(len(scores))
 		for b := range s.Baseline {
 			m.Baseline[b] += share(s.Baseline[b], s.Optimum) / float64(len(scores))
 		}
@@ -120,13 +122,13 @@ func btoi(b bool) int {
 
 // Report prints the classes, and the worst cells of each.
 func Report(w io.Writer, scores []Score, worst int) {
-	fmt.Fprintf(w, "%-45s %5s %6s %6s %5s %6s %4s %8s |", "class", "cells", "mean", "worst", "below", "behind", "past", "overload")
+	fmt.Fprintf(w, "%-45s %5s %6s %6s %5s %6s %4s %8s %8s |", "class", "cells", "mean", "worst", "below", "behind", "past", "overload", "foreseen")
 	for _, b := range Baselines {
 		fmt.Fprintf(w, " %10s", b)
 	}
 	fmt.Fprintln(w)
 	for _, m := range Summarise(scores) {
-		fmt.Fprintf(w, "%-45s %5d %6.3f %6.3f %5d %6.3f %4d %8.2f |", m.Name, m.Cells, m.Mean, m.Worst, m.Below, m.Behind, m.Past, m.Overload)
+		fmt.Fprintf(w, "%-45s %5d %6.3f %6.3f %5d %6.3f %4d %8.2f %8.3f |", m.Name, m.Cells, m.Mean, m.Worst, m.Below, m.Behind, m.Past, m.Overload, m.Foreseen)
 		for _, b := range m.Baseline {
 			fmt.Fprintf(w, " %10.3f", b)
 		}
@@ -145,7 +147,7 @@ func Report(w io.Writer, scores []Score, worst int) {
 		slices.SortStableFunc(of, func(a, b Score) int { return cmp.Compare(a.Ratio(), b.Ratio()) })
 		fmt.Fprintf(w, "\n%s:\n", m.Name)
 		for _, s := range of[:min(worst, len(of))] {
-			fmt.Fprintf(w, "  %.3f  %v: %d of %d, late %d; baselines %v\n", s.Ratio(), s.Cell, s.Ours, s.Optimum, s.Late, s.Baseline)
+			fmt.Fprintf(w, "  %.3f  %v: %d of %d, late %d; foreseen %d, baselines %v\n", s.Ratio(), s.Cell, s.Ours, s.Optimum, s.Late, s.Foreseen, s.Baseline)
 		}
 	}
 }
