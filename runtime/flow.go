@@ -27,6 +27,7 @@ type flow struct {
 	groups  []int    // per source the group within which its results keep their order
 	epoch   time.Time
 	slo     time.Duration // of live frames; 0 for none
+	ahead   lead
 
 	mu         sync.Mutex
 	batchers   []*batch.Batcher[*step] // per model
@@ -37,10 +38,11 @@ type flow struct {
 	cameras    [][]int                 // per source and place in its models: the number in that model's batcher
 	order      *pipeline.Order[*job]
 	spare      []*job
-	inLanes    int  // steps
-	running    int  // sources
-	stopped    bool // nothing more is taken in, and nothing that waits is run
-	most       int  // steps in lanes and jobs to be read: a consumer that is slow holds the lanes up, and frames wait where they can be dropped
+	offered    uint64 // frames of live sources
+	inLanes    int    // steps
+	running    int    // sources
+	stopped    bool   // nothing more is taken in, and nothing that waits is run
+	most       int    // steps in lanes and jobs to be read: a consumer that is slow holds the lanes up, and frames wait where they can be dropped
 
 	room   chan struct{}   // a file's frame may have got room
 	ready  chan struct{}   // something is ready, or all is over
@@ -113,6 +115,13 @@ func newFlow(rt *Runtime, sources []camera.Source) (*flow, error) {
 		f.batchers, f.fillTime = append(f.batchers, b), append(f.fillTime, frameFill(c))
 		f.most = max(f.most, (lane.Inputs*len(rt.lanes)+1)*m.program.Largest())
 	}
+	for _, source := range sources {
+		f.models = append(f.models, rt.modelsOf(source.Name()))
+	}
+	if err := f.schedule(); err != nil {
+		return nil, err
+	}
+	f.ahead = f.newLead()
 	groups, files := 0, -1
 	for i, source := range sources {
 		switch {
@@ -132,7 +141,7 @@ func newFlow(rt *Runtime, sources []camera.Source) (*flow, error) {
 	}
 	f.order = pipeline.NewOrder[*job](groups)
 	f.asleep, f.requests = make([]time.Duration, len(rt.models)), make([]batch.Request, len(rt.models))
-	return f, f.schedule()
+	return f, nil
 }
 
 // schedule has the models share each lane: those that cameras look at within the SLO, the others as time is left.
@@ -192,9 +201,8 @@ func frameFill(m *ModelChoice) time.Duration {
 // admit makes room for a source with the batchers of its models.
 func (f *flow) admit(i int) error {
 	source := f.sources[i]
-	models := f.rt.modelsOf(source.Name())
 	var numbers []int
-	for _, m := range models {
+	for _, m := range f.models[i] {
 		c := batch.Camera{Weight: f.rt.weightOf(source.Name()), Room: f.roomFor(source, m)}
 		n, err := f.batchers[m].AddCamera(c)
 		if err != nil {
@@ -202,7 +210,7 @@ func (f *flow) admit(i int) error {
 		}
 		numbers = append(numbers, n)
 	}
-	f.models, f.cameras = append(f.models, models), append(f.cameras, numbers)
+	f.cameras = append(f.cameras, numbers)
 	f.tracks = append(f.tracks, newTrack(source, f.slo))
 	return nil
 }
@@ -297,6 +305,7 @@ func (f *flow) take(source int, fr *camera.Frame, arrived time.Time) {
 	now := arrived.Sub(f.epoch)
 	captured, deadline := now, batch.Never
 	if f.sources[source].Live() {
+		f.offered++
 		if !fr.Captured.IsZero() {
 			captured = min(fr.Captured.Sub(f.epoch), now)
 		}
@@ -311,7 +320,7 @@ func (f *flow) take(source int, fr *camera.Frame, arrived time.Time) {
 	for k, m := range f.models[source] {
 		by := deadline
 		if by != batch.Never {
-			by -= f.fillTime[m]
+			by -= f.fillTime[m] + f.ahead.now
 		}
 		f.asleep[m] = 0
 		f.drop(f.batchers[m].Offer(batch.Frame[*step]{Handle: &j.steps[k], Camera: f.cameras[source][k], Captured: captured, Deadline: by}, now))
@@ -468,6 +477,13 @@ func (f *flow) next() *job {
 		}
 		<-f.ready
 	}
+}
+
+// delivered learns from the age of a live result of a batch.
+func (f *flow) delivered(age time.Duration, batch int) {
+	f.mu.Lock()
+	f.ahead.result(age > f.slo, batch)
+	f.mu.Unlock()
 }
 
 // done gives a job back whose results were read.

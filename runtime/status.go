@@ -124,6 +124,13 @@ func (t *track) deliver(age time.Duration) {
 	}
 }
 
+// inTime returns how many frames were delivered and kept the SLO.
+func (t *track) inTime() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.delivered - t.missed
+}
+
 // spread returns how ages spread.
 func (t *track) spread() Spread {
 	at := func(percent float64) time.Duration {

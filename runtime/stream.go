@@ -34,6 +34,7 @@ func (rt *Runtime) Stream(ctx context.Context, sources ...camera.Source) iter.Se
 			if !s.yieldJob(j, yield) {
 				return
 			}
+			s.watch()
 		}
 	}
 }
@@ -46,6 +47,7 @@ type stream struct {
 	unwatch func() bool
 	leave   func() // the squeeze
 	lanes   sync.WaitGroup
+	load    load
 	result  Result
 }
 
@@ -149,13 +151,22 @@ func (s *stream) yieldJob(j *job, yield func(*Result, error) bool) bool {
 			err = fmt.Errorf("%s: frame %d: %w", j.head.Source, j.head.Frame, err)
 		} else if !delivered {
 			delivered = true
-			s.flow.tracks[j.source].deliver(res.Age)
+			s.deliver(j.source, res)
 		}
 		if !yield(res, err) {
 			return false
 		}
 	}
 	return true
+}
+
+// deliver counts a result that is about to be yielded, the first of its frame.
+func (s *stream) deliver(source int, res *Result) {
+	f := s.flow
+	f.tracks[source].deliver(res.Age)
+	if f.slo > 0 && f.sources[source].Live() {
+		f.delivered(res.Age, res.Timing.Batch)
+	}
 }
 
 func (s *stream) yieldTrouble(j *job, yield func(*Result, error) bool) bool {
