@@ -175,9 +175,9 @@ func ringsOf(t *testing.T, w, h int) string {
 
 // sourceSummary is a source in the summary.
 type sourceSummary struct {
-	Source, State, Error          string
-	Captured, Delivered, Connects uint64
-	Dropped                       map[string]uint64
+	Source, State, Error                  string
+	Captured, Delivered, Missed, Connects uint64
+	Dropped                               map[string]uint64
 }
 
 // summary reads the last line and checks the states of the sources.
