@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/eyas-edge/eyas/internal/shown"
 )
 
 // maxLabels bounds class ids, so that a name for class 4,000,000,000 costs nothing.
@@ -193,11 +195,11 @@ func (s *labelSet) add(id int, name string) error {
 	return nil
 }
 
-// printable makes a name safe for a terminal and for JSON: control characters and invalid
-// bytes, which no class name needs, become U+FFFD.
+// printable makes a name safe for a terminal and for JSON: what a terminal would obey, and invalid bytes, which no class name
+// needs, become U+FFFD.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || !utf8.ValidRune(r) {
+		if !shown.Rune(r) {
 			return utf8.RuneError
 		}
 		return r

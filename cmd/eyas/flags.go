@@ -57,7 +57,7 @@ type engineFlags struct {
 	ORT       string `name:"ort" group:"engine" placeholder:"PATH" help:"The ONNX Runtime library."`
 	Lanes     int    `group:"engine" placeholder:"N" help:"Runs at the same time (default: chosen by the SLO, else 1)."`
 	Threads   int    `group:"engine" placeholder:"N" help:"Threads of a lane (default: chosen by the SLO, else the CPUs allowed by lanes)."`
-	Batch     []int  `group:"engine" placeholder:"1,2,4" help:"The ladder of batch sizes (run: only 1 in this version)."`
+	Batch     []int  `group:"engine" placeholder:"1,2,4" help:"The ladder of batch sizes; without it an SLO that is set finds one."`
 }
 
 func (f engineFlags) apply(c *eyas.Config) {

