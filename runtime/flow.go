@@ -402,17 +402,28 @@ func (f *flow) Ended(source int, err error) { f.tell(source, err, true) }
 // Stopped counts a source out that was told to stop.
 func (f *flow) Stopped(int) {
 	f.mu.Lock()
-	f.running--
+	f.leave()
 	f.mu.Unlock()
 	signal(f.ready)
 	f.wakeLanes()
+}
+
+// leave counts a source out. After the last one nothing waits for company any more.
+func (f *flow) leave() {
+	if f.running--; f.running > 0 {
+		return
+	}
+	clear(f.asleep)
+	for _, b := range f.batchers {
+		b.Drain()
+	}
 }
 
 func (f *flow) tell(source int, err error, ended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ended {
-		f.running--
+		f.leave()
 	}
 	j := f.job(source)
 	j.trouble, j.ended, j.err = true, ended, err

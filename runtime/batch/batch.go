@@ -159,6 +159,9 @@ func (b *Batcher[H]) Offer(f Frame[H], now time.Duration) []Drop[H] {
 	return b.drops
 }
 
+// Drain says that no further frames come: nothing that waits is held back for company any more.
+func (b *Batcher[H]) Drain() { b.core.draining = true }
+
 // Full says that the camera's next frame would supersede one. Who must not lose frames, a file, waits until it is not.
 func (b *Batcher[H]) Full(camera int) bool {
 	c := &b.core.queue.cameras[camera]

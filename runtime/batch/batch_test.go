@@ -226,3 +226,23 @@ func TestAdmission(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// What waits for company that will not come runs.
+func TestDrain(t *testing.T) {
+	b, err := New[int](Config{Profile: linear(16*ms, ms, 1, 2, 4), Policy: Fixed(4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	camera, _ := b.AddCamera(Camera{Room: 4})
+	for i := range 3 {
+		b.Offer(Frame[int]{Handle: i, Camera: camera, Deadline: time.Hour}, 0)
+	}
+	if d := b.Decide(0, 0); d.Action != Wait {
+		t.Fatalf("%+v", d)
+	}
+	b.Drain()
+	first := len(b.Decide(0, 0).Frames)
+	if second := len(b.Decide(0, 0).Frames); first != 2 || second != 1 || b.Waiting() != 0 {
+		t.Errorf("batches of %d and %d, %d wait", first, second, b.Waiting())
+	}
+}

@@ -42,6 +42,8 @@ type core struct {
 	lanes   []laneState
 	now     time.Duration
 
+	draining bool // no further frames come
+
 	barren int // times since the last run that nothing could be in time on a free lane
 
 	dropped, taken []int32 // slots, by the last decision
@@ -139,7 +141,12 @@ func (c *core) decide(lane int, now time.Duration) decision {
 	}
 	c.look(now, start)
 	choice := Choice{Count: 1}
-	if c.barren <= probe {
+	switch {
+	case c.barren > probe:
+	case c.draining:
+		choice.Index = c.view.Floor(c.queue.n)
+		choice.Count = c.sizes[choice.Index]
+	default:
 		choice = c.policy.Choose(&c.view)
 	}
 	choice.Fair = choice.Fair && choice.Count > 0 && c.owes()

@@ -103,6 +103,9 @@ func (b *bench) frontiers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		ladder = slices.Concat(ladder, c.Choice.Models[0].Ladder)
+		slices.Sort(ladder)
+		ladder = slices.Compact(ladder)
 		f := Frontier{Model: m.Key, Choice: c.Choice, Took: c.Took}
 		settings := []eyas.Setting{c.Choice.Setting}
 		for _, t := range c.Choice.Trials {
