@@ -261,13 +261,7 @@ func endsWhileWarming(t *testing.T, args []string) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// It is in the run once it has used this much of the processor: loading takes less.
-	for deadline := time.Now().Add(20 * time.Second); cpuTime(t, c.Process.Pid) < time.Second; {
-		if time.Now().After(deadline) {
-			t.Fatal("the model is not run")
-		}
-		runtime.Gosched()
-	}
+	untilItRuns(t, c.Process.Pid)
 	told := time.Now()
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -276,6 +270,17 @@ func endsWhileWarming(t *testing.T, args []string) {
 		t.Errorf("exit code %d, want 143", code)
 	}
 	t.Logf("ended %v after the signal", time.Since(told))
+}
+
+// untilItRuns waits until a process runs its model: once it has used this much of the processor. Loading takes less.
+func untilItRuns(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); cpuTime(t, pid) < time.Second; {
+		if time.Now().After(deadline) {
+			t.Fatal("the model is not run")
+		}
+		runtime.Gosched()
+	}
 }
 
 // cpuTime returns what a process has used of the processors so far.

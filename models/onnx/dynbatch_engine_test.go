@@ -4,7 +4,6 @@ package onnx
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -28,14 +27,7 @@ func TestDynamicBatchInEngine(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			b := NewBuilder("g", cmp.Or(c.opset, 17))
-			b.Input("x", tensor.Float32, 1, 4, 6)
-			y := c.build(b)
-			b.Output(y, tensor.Float32)
-			m, err := b.Model()
-			if err != nil {
-				t.Fatal(err)
-			}
+			m, y := c.model(t)
 			inf, err := m.InferAll(nil)
 			if err != nil {
 				t.Fatal(err)

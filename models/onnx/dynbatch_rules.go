@@ -123,7 +123,7 @@ var batchRules = map[string]batchRule{
 	"Softmax": softmaxBatch, "LogSoftmax": softmaxBatch, "Hardmax": softmaxBatch, "LayerNormalization": tailBatch,
 	"ReduceMax": reduceBatch, "ReduceMin": reduceBatch, "ReduceSum": reduceBatch, "ReduceProd": reduceBatch,
 	"ReduceMean": reduceBatch, "ReduceL1": reduceBatch, "ReduceL2": reduceBatch, "ReduceSumSquare": reduceBatch,
-	"ReduceLogSum": reduceBatch, "ReduceLogSumExp": reduceBatch, "ArgMax": argBatch, "ArgMin": argBatch, "TopK": topKBatch,
+	"ReduceLogSum": reduceBatch, "ReduceLogSumExp": reduceBatch, "ArgMax": argBatch, "ArgMin": argBatch, "TopK": alongBatch,
 
 	"MatMul": matMulBatch, "MatMulInteger": matMulBatch, "Gemm": gemmBatch,
 
@@ -237,6 +237,11 @@ func softmaxBatch(c *batchCall) error {
 	if c.opset < 13 {
 		return tail(c, 1)
 	}
+	return alongBatch(c)
+}
+
+// alongBatch works along one axis: Softmax, and TopK, which gives the best along it and where they are.
+func alongBatch(c *batchCall) error {
 	k, shape, err := c.single()
 	if err != nil {
 		return err
@@ -248,7 +253,7 @@ func softmaxBatch(c *batchCall) error {
 	if err != nil {
 		return err
 	}
-	return c.carry(0, k)
+	return c.carryAll(k)
 }
 
 // tailBatch works on an axis and all behind it.
@@ -310,22 +315,6 @@ func argBatch(c *batchCall) error {
 		return err
 	}
 	return c.without([]int{int(c.Int("axis", 0))}, c.Int("keepdims", 1) != 0, k, shape)
-}
-
-// topKBatch gives the best along an axis, and where they are.
-func topKBatch(c *batchCall) error {
-	k, shape, err := c.single()
-	if err != nil {
-		return err
-	}
-	a, err := c.along(-1, len(shape))
-	if err == nil && a == k {
-		err = errAlong(k)
-	}
-	if err != nil {
-		return err
-	}
-	return c.carryAll(k)
 }
 
 // matMulBatch is numpy's matmul: the batch is one of the axes in front of the matrices, or the rows of the first matrix where

@@ -26,15 +26,30 @@ func ramp(n int) []float32 {
 	return w
 }
 
-// batchCases are graphs for one picture x of [1,4,6]. want is the shape of the output for three, fails part of the
-// error.
-var batchCases = []struct {
+// batchCase is a graph for one picture x of [1,4,6].
+type batchCase struct {
 	name  string
 	opset int64 // 0: 17
 	build func(b *Builder) string
-	want  []int
-	fails string
-}{
+	want  []int  // the shape of the output for three
+	fails string // part of the error
+}
+
+// model returns the graph and the name of its output.
+func (c *batchCase) model(t *testing.T) (m *Model, y string) {
+	t.Helper()
+	b := NewBuilder("g", cmp.Or(c.opset, 17))
+	b.Input("x", tensor.Float32, 1, 4, 6)
+	y = c.build(b)
+	b.Output(y, tensor.Float32)
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, y
+}
+
+var batchCases = []batchCase{
 	{name: "element by element", build: func(b *Builder) string { return b.Node("Sigmoid", []string{"x"}) }, want: []int{3, 4, 6}},
 	{name: "a constant of one entry", build: func(b *Builder) string {
 		return b.Node("Mul", []string{"x", b.Float32("w", []int{1, 4, 1}, ramp(4))})
@@ -227,14 +242,7 @@ var batchCases = []struct {
 func TestDynamicBatch(t *testing.T) {
 	for _, c := range batchCases {
 		t.Run(c.name, func(t *testing.T) {
-			b := NewBuilder("g", cmp.Or(c.opset, 17))
-			b.Input("x", tensor.Float32, 1, 4, 6)
-			y := c.build(b)
-			b.Output(y, tensor.Float32)
-			m, err := b.Model()
-			if err != nil {
-				t.Fatal(err)
-			}
+			m, y := c.model(t)
 			before, err := m.Marshal()
 			if err != nil {
 				t.Fatal(err)

@@ -78,8 +78,9 @@ func (q request) choose(ctx context.Context, s *setup) (reply, error) {
 	return reply{Choice: &chosen{*rt.Choice(), milliseconds(time.Since(start))}}, rt.Close()
 }
 
-// widen is the ladder that is measured: the one that was asked for, else what the model can run.
-func (b *bench) widen(model string) ([]int, error) {
+// widen is the ladder that is measured: the one that was asked for, else what the model can run, which of one with a fixed batch its
+// choice says.
+func (b *bench) widen(model string, c *eyas.Choice) ([]int, error) {
 	if len(b.Config.Batch) > 0 {
 		return b.Config.Batch, nil
 	}
@@ -88,7 +89,7 @@ func (b *bench) widen(model string) ([]int, error) {
 		return nil, err
 	}
 	if m.MixesBatch || m.Input.Batch > 0 {
-		return []int{m.Batch(1)}, nil
+		return c.Models[0].Ladder, nil
 	}
 	return widest, nil
 }
@@ -99,13 +100,10 @@ func (b *bench) frontiers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ladder, err := b.widen(m.Key)
+		ladder, err := b.widen(m.Key, &c.Choice)
 		if err != nil {
 			return err
 		}
-		ladder = slices.Concat(ladder, c.Choice.Models[0].Ladder)
-		slices.Sort(ladder)
-		ladder = slices.Compact(ladder)
 		f := Frontier{Model: m.Key, Choice: c.Choice, Took: c.Took}
 		settings := []eyas.Setting{c.Choice.Setting}
 		for _, t := range c.Choice.Trials {
