@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -69,13 +69,19 @@ func TestRunUnderAnSLO(t *testing.T) {
 	}
 	for _, line := range want {
 		if !regexp.MustCompile(`(?i)` + line).MatchString(o.stderr) {
-			t.Errorf("no line like %s in\n%s", line, o.stderr)
+			t.Fatalf("no line like %s in\n%s", line, o.stderr)
 		}
 	}
-	ladder := regexp.MustCompile(`batches of \[(.*)\]`).FindStringSubmatch(o.stderr)
+	// "batch" counts the frames of a run. One of a larger size may have had fewer, padded: that none is run that was not
+	// warm is a property of the batcher, tested there.
+	ladder := regexp.MustCompile(`batches of \[(?:\d+ )*(\d+)\]`).FindStringSubmatch(o.stderr)
+	largest, err := strconv.Atoi(ladder[1])
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range regexp.MustCompile(`"batch":(\d+)`).FindAllStringSubmatch(o.stdout, -1) {
-		if ladder == nil || !strings.Contains(" "+ladder[1]+" ", " "+m[1]+" ") {
-			t.Fatalf("a batch of %s ran, which is not among %v", m[1], ladder)
+		if n, err := strconv.Atoi(m[1]); err != nil || n < 1 || n > largest {
+			t.Fatalf("%s frames ran together, of batches of at most %d", m[1], largest)
 		}
 	}
 }
