@@ -115,16 +115,30 @@ func (c *core) free() time.Duration {
 	return free
 }
 
-// possible says whether any lane could do a frame by its deadline in a run of its own.
+// possible says whether any lane could do a frame by its deadline in a run of its own, or is to try: where a machine has become
+// too slow for anything, by that a recovery is noticed, and where nobody else wants the lane there is nothing to lose.
 func (c *core) possible(deadline, now time.Duration) bool {
-	free := c.free()
-	if deadline == Never || max(now, free)+seconds(c.learned.mean(0)) <= deadline {
+	free, took := c.free(), seconds(c.learned.mean(0))
+	if deadline == Never || max(now, free)+took <= deadline {
 		return true
 	}
 	if free <= now {
 		c.barren++
+		if c.queue.n == 0 && c.quiet(now, now+took) {
+			c.barren = probe + 1
+		}
 	}
 	return c.barren > probe
+}
+
+// quiet says that no camera sends a frame until then. Nobody knows that of one without a period.
+func (c *core) quiet(now, until time.Duration) bool {
+	for i := range c.queue.cameras {
+		if a := &c.queue.cameras[i].arrivals; !c.queue.cameras[i].gone && a.seen > 0 && (!a.steady() || a.next(now) < until) {
+			return false
+		}
+	}
+	return true
 }
 
 // decide fills dropped and taken.

@@ -100,6 +100,23 @@ func TestSlowDown(t *testing.T) {
 	}
 }
 
+// A lone camera's frames are run also while the machine is too slow for them, since nobody else wants it: its recovery is
+// noticed at once.
+func TestSlowSpell(t *testing.T) {
+	m := &Machine{A: 5 * ms, C: ms, Sizes: []int{1}, Noise: 0.1}
+	m.Speed = func(at time.Duration) float64 {
+		if at >= time.Second && at < 2*time.Second {
+			return 3
+		}
+		return 1
+	}
+	trace := Arrivals(Jittered, 1, 90, 30, rng(2))
+	o := simulate(t, Setup{Trace: trace, Cameras: 1, Machine: m, SLO: 10 * ms})
+	if o.InTime < 90-30-3-3 || o.Dropped[batch.Late] > 3 { // three runs are believed
+		t.Errorf("%+v", o)
+	}
+}
+
 // After a burst of twice the rate the queue is back within two SLOs: frames that come later are in time as before.
 func TestBurstIsOver(t *testing.T) {
 	m := machine(0)
