@@ -77,33 +77,28 @@ var autoLadder = []int{1, 2, 4, 8, 16}
 // which cost memory and latency.
 const worthwhile = 1.03
 
-// trial is a setting with what was measured of it: profiles by ascending batch, in the order of the models.
-type trial struct {
-	Setting
-	models [][]Profile
-	short  error // why the setting cannot be had; nil where it was measured
-}
-
 // point is how a trial works with batches up to one size.
 type point struct {
 	batch int
 	fps   float64       // pictures a second that go through every model
 	p99   time.Duration // from a picture's arrival to its last result, waits for runs under way included
+	p95   time.Duration
 }
 
 // at returns how batches up to n work. A picture that comes when a run has just begun waits for that and for the turn of
-// every model.
+// every model. Those take their usual time: that they are at their longest, too, just when its own run is, is rarer than one
+// picture in a hundred.
 func (t *trial) at(n int) point {
 	p := point{batch: n}
-	var wait, own time.Duration
+	var wait time.Duration
 	var perPicture float64
 	for _, ladder := range t.models {
 		rung := upTo(ladder, n)
-		wait += rung.Busy.P99
-		own = max(own, rung.busy())
+		wait += rung.Busy.P50
+		p.p95, p.p99 = max(p.p95, rung.Fill.P95+rung.Busy.P95+rung.Read.P95), max(p.p99, rung.busy())
 		perPicture += 1 / rung.FPS
 	}
-	p.p99, p.fps = wait+own, 1/perPicture
+	p.p95, p.p99, p.fps = wait+p.p95, wait+p.p99, 1/perPicture
 	return p
 }
 
@@ -118,16 +113,20 @@ func upTo(ladder []Profile, n int) *Profile {
 	return &ladder[at]
 }
 
-// best returns the point with the most pictures a second that keeps the SLO, if one does, else the first.
-func (t *trial) best(slo time.Duration) (p point, fits bool) {
-	var batches []int
+// batches returns the batch sizes that were measured, of all models, ascending.
+func (t *trial) batches() (all []int) {
 	for _, ladder := range t.models {
 		for _, rung := range ladder {
-			batches = append(batches, rung.Batch)
+			all = append(all, rung.Batch)
 		}
 	}
-	slices.Sort(batches)
-	for i, n := range slices.Compact(batches) {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// best returns the point with the most pictures a second that keeps the SLO, if one does, else the first.
+func (t *trial) best(slo time.Duration) (p point, fits bool) {
+	for i, n := range t.batches() {
 		next := t.at(n)
 		ok := next.p99 <= slo
 		if i == 0 || ok && (!fits || next.fps > worthwhile*p.fps) {
@@ -147,7 +146,8 @@ func (t *trial) fastest() time.Duration {
 }
 
 // choose returns the index of the trial to take under an SLO, -1 where nothing was measured, how it works, and why in a
-// sentence: the most pictures a second whose p99 keeps the SLO, else the lowest latency.
+// sentence: the most pictures a second whose p99 keeps the SLO, else the lowest latency, by its p95, since the few longest runs
+// of a measurement are chance.
 func choose(slo time.Duration, trials []trial) (best int, p point, why string) {
 	best = -1
 	var fits bool
@@ -160,7 +160,7 @@ func choose(slo time.Duration, trials []trial) (best int, p point, why string) {
 		switch {
 		case best < 0, ok && !fits:
 		case ok == fits && ok && next.fps > worthwhile*p.fps:
-		case !ok && !fits && next.p99 < p.p99:
+		case !ok && !fits && next.p95 < p.p95:
 		default:
 			continue
 		}

@@ -7,31 +7,28 @@ import (
 
 // progress tells how far a warm-up is, and for about how long it goes on.
 type progress struct {
-	rt       *Runtime
-	settings int // that are not measured yet
-	steps    int // batch sizes of all settings, as far as their ladders are known
-	done     int
-	start    time.Time
-	told     time.Time
+	rt    *Runtime
+	turns int // in which settings are still measured
+	steps int // batch sizes of all turns, as far as their ladders are known
+	done  int
+	start time.Time
+	told  time.Time
 }
 
 // tellEvery keeps a warm-up of many short steps from flooding a log; a short one says nothing, nor does one in which
 // nothing is to be chosen.
 const tellEvery = 500 * time.Millisecond
 
-func (rt *Runtime) newProgress(settings int) *progress {
+func (rt *Runtime) newProgress(turns int) *progress {
 	now := time.Now()
-	return &progress{rt: rt, settings: settings, start: now, told: now}
+	return &progress{rt: rt, turns: turns, start: now, told: now}
 }
 
-// begin starts a setting of so many batch sizes: those that follow are taken to have as many.
+// begin starts a turn of so many batch sizes: those that follow are taken to have as many.
 func (p *progress) begin(sizes int) {
-	p.steps = p.done + p.settings*sizes
-	p.settings--
+	p.steps = p.done + p.turns*sizes
+	p.turns--
 }
-
-// skip leaves out a setting that is not measured.
-func (p *progress) skip() { p.settings-- }
 
 // step counts one batch size, and leaves out others.
 func (p *progress) step(out int) {

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera/frame"
-	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/runtime/lane"
-	"github.com/eyas-edge/eyas/runtime/ort"
 )
 
 // effort bounds the measurement of one batch size on one lane.
@@ -21,7 +19,7 @@ type effort struct {
 
 // Where lanes and ladder hang on what is measured it takes longer: p99 wants many runs.
 var (
-	thorough = effort{4, 100, 300 * time.Millisecond}
+	thorough = effort{3, 100, 200 * time.Millisecond}
 	brief    = effort{2, 8, 50 * time.Millisecond}
 )
 
@@ -70,70 +68,6 @@ func (rt *Runtime) warmAll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// try measures every setting that there is to choose from.
-func (rt *Runtime) try(ctx context.Context, e effort) ([]trial, error) {
-	slo, asked := rt.limit()
-	settings := settingsFor(machine.CPUs(), rt.cfg.Lanes, rt.cfg.Threads, asked && rt.ep == ort.EPCPU)
-	rt.longest = 2 * slo // the first run of a size is no measure yet
-	defer func() { rt.longest = 0 }()
-	b := rt.newProgress(len(settings))
-	trials := make([]trial, len(settings))
-	for i, s := range settings {
-		t := &trials[i]
-		t.Setting = s
-		err := rt.build(ctx, s, rt.asked())
-		if errors.Is(err, ErrBudget) && len(settings) > 1 && ctx.Err() == nil {
-			t.short = err
-			b.skip()
-			continue
-		}
-		if err == nil {
-			t.models, err = rt.measure(ctx, e, b)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return trials, nil
-}
-
-// asked returns the batch sizes that there are to choose from, of each model.
-func (rt *Runtime) asked() [][]int {
-	ladders := make([][]int, len(rt.models))
-	for i, m := range rt.models {
-		ladders[i] = m.asked
-	}
-	return ladders
-}
-
-// measure takes the profile of every batch size of every model.
-func (rt *Runtime) measure(ctx context.Context, e effort, b *progress) ([][]Profile, error) {
-	defer rt.abortWith(ctx)()
-	slo, _ := rt.limit()
-	all := make([][]Profile, len(rt.models))
-	sizes := 0
-	for _, m := range rt.models {
-		sizes += len(m.program.Ladder())
-	}
-	b.begin(sizes)
-	for i, m := range rt.models {
-		ladder := m.program.Ladder()
-		for k, n := range ladder {
-			p, err := m.profile(ctx, n, e)
-			if err != nil {
-				return nil, startError(ctx, err)
-			}
-			all[i] = append(all[i], p)
-			if rt.free() && exhausted(slo, all[i]) {
-				b.step(len(ladder) - k - 1)
-				break
-			}
-			b.step(0)
-		}
-	}
-	return all, nil
 }
 
 // profile measures one batch size: alone on the first lane until its time is steady and then for good, and on every lane

@@ -124,7 +124,7 @@ func (c *core) possible(deadline, now time.Duration) bool {
 	}
 	if free <= now {
 		c.barren++
-		if c.queue.n == 0 && c.quiet(now, now+took) {
+		if now < deadline && c.queue.n == 0 && c.quiet(now, now+took) {
 			c.barren = probe + 1
 		}
 	}
