@@ -29,7 +29,8 @@ type Profile struct {
 	Read Spread `json:"read"`
 	// Turn is how long a busy batch holds its lane: from the start of its run until it is read.
 	Turn Spread `json:"turn"`
-	// FPS are pictures a second of all lanes together, without a pause.
+	// FPS are pictures a second of all lanes together, without a pause, when turns take their usual time (p50): the few that a
+	// busy machine lets wait are chance, and would decide between settings.
 	FPS  float64 `json:"fps"`
 	Runs int     `json:"runs"` // measured, those alone and those of all lanes
 }

@@ -15,8 +15,8 @@ import (
 // the settings take turns in being measured, in so many rounds as long as the search has not taken roundsWithin, and of each batch
 // size the round in the middle counts.
 const (
-	mostRounds   = 3
-	roundsWithin = 8 * time.Second
+	mostRounds   = 5
+	roundsWithin = 12 * time.Second
 )
 
 // nearby is the share of the most pictures a second from which on a setting, or a batch size of one, is measured again.
@@ -30,12 +30,14 @@ type trial struct {
 	short  error         // why the setting cannot be had; nil where it was measured
 }
 
-// add takes in what a round measured of a model's k-th batch size.
-func (t *trial) add(model, k int, p Profile) {
+// add takes in what a round measured of a batch size of a model. The first round begins with the smallest.
+func (t *trial) add(model int, p Profile) {
 	for len(t.models) <= model {
 		t.models, t.rounds = append(t.models, nil), append(t.rounds, nil)
 	}
-	if len(t.models[model]) == k {
+	k := slices.IndexFunc(t.models[model], func(known Profile) bool { return known.Batch == p.Batch })
+	if k < 0 {
+		k = len(t.models[model])
 		t.models[model], t.rounds[model] = append(t.models[model], p), append(t.rounds[model], nil)
 	}
 	rounds := &t.rounds[model][k]
@@ -52,14 +54,21 @@ func (t *trial) most() (fps float64) {
 	return fps
 }
 
-// doubtful says whether a model's k-th batch size may turn out to be what is wanted after all: the smallest always may.
-func (t *trial) doubtful(model, k int) bool {
-	ladder := t.models[model]
-	best := 0.0
-	for _, p := range ladder {
-		best = max(best, p.FPS)
+// doubtful returns the batch sizes of each model that may turn out to be what is wanted after all: the smallest always may.
+func (t *trial) doubtful() [][]int {
+	ladders := make([][]int, len(t.models))
+	for i, ladder := range t.models {
+		best := 0.0
+		for _, p := range ladder {
+			best = max(best, p.FPS)
+		}
+		for k, p := range ladder {
+			if k == 0 || p.FPS >= nearby*best {
+				ladders[i] = append(ladders[i], p.Batch)
+			}
+		}
 	}
-	return k == 0 || ladder[k].FPS >= nearby*best
+	return ladders
 }
 
 // rivals returns the trials between which, or between the batch sizes of which, another round may decide.
@@ -111,14 +120,17 @@ func (rt *Runtime) try(ctx context.Context, e effort) ([]trial, error) {
 	}
 	for round := 1; round < rounds && time.Since(start) < roundsWithin; round++ {
 		again := rivals(trials)
+		if len(again) == 1 && !rt.free() {
+			break // no setting and no ladder to choose
+		}
 		b.turns = len(again) * (rounds - round)
 		if round%2 == 1 {
 			slices.Reverse(again) // begins with the one that is built
 		}
 		for _, t := range again {
-			err := rt.build(ctx, t.Setting, rt.asked())
+			err := rt.build(ctx, t.Setting, t.doubtful())
 			if err == nil {
-				err = rt.remeasure(ctx, e, t, b)
+				err = rt.measure(ctx, e, t, b)
 			}
 			if err != nil {
 				return nil, err
@@ -137,11 +149,12 @@ func (rt *Runtime) asked() [][]int {
 	return ladders
 }
 
-// measure takes the profile of every batch size of every model.
+// measure takes the profile of every batch size that is built; in the first round, where the ladder is free, until larger ones are
+// of no use.
 func (rt *Runtime) measure(ctx context.Context, e effort, t *trial, b *progress) error {
 	defer rt.abortWith(ctx)()
 	slo, _ := rt.limit()
-	sizes := 0
+	first, sizes := t.models == nil, 0
 	for _, m := range rt.models {
 		sizes += len(m.program.Ladder())
 	}
@@ -153,37 +166,13 @@ func (rt *Runtime) measure(ctx context.Context, e effort, t *trial, b *progress)
 			if err != nil {
 				return startError(ctx, err)
 			}
-			t.add(i, k, p)
-			if rt.free() && exhausted(slo, t.models[i]) {
+			t.add(i, p)
+			if first && rt.free() && exhausted(slo, t.models[i]) {
 				b.step(len(ladder) - k - 1)
 				break
 			}
 			b.step(0)
 		}
-	}
-	return nil
-}
-
-// remeasure takes the profiles that may decide once more.
-func (rt *Runtime) remeasure(ctx context.Context, e effort, t *trial, b *progress) error {
-	defer rt.abortWith(ctx)()
-	type size struct{ model, k int }
-	var again []size
-	for i, ladder := range t.models {
-		for k := range ladder {
-			if t.doubtful(i, k) {
-				again = append(again, size{i, k})
-			}
-		}
-	}
-	b.begin(len(again))
-	for _, s := range again {
-		p, err := rt.models[s.model].profile(ctx, t.models[s.model][s.k].Batch, e)
-		if err != nil {
-			return startError(ctx, err)
-		}
-		t.add(s.model, s.k, p)
-		b.step(0)
 	}
 	return nil
 }

@@ -23,9 +23,9 @@ func TestTrialRounds(t *testing.T) {
 		{[]float64{87, 87, 50}, 87},
 	} {
 		var tr trial
-		tr.add(0, 0, Profile{Batch: 1, FPS: 60})
+		tr.add(0, Profile{Batch: 1, FPS: 60})
 		for _, fps := range c.rounds {
-			tr.add(0, 1, round(fps))
+			tr.add(0, round(fps))
 		}
 		if got := tr.models[0][1]; got != round(c.want) || len(tr.models[0]) != 2 || tr.models[0][0].FPS != 60 {
 			t.Errorf("rounds of %v: %+v counts, of %d sizes", c.rounds, got, len(tr.models[0]))
@@ -36,7 +36,7 @@ func TestTrialRounds(t *testing.T) {
 func TestRivals(t *testing.T) {
 	of := func(fps ...int) (tr trial) {
 		for i, v := range fps {
-			tr.add(0, i, Profile{Batch: 1 << i, FPS: float64(v)})
+			tr.add(0, Profile{Batch: 1 << i, FPS: float64(v)})
 		}
 		return tr
 	}
@@ -65,11 +65,7 @@ func TestRivals(t *testing.T) {
 				t.Errorf("trials %v, want %v", got, c.want)
 			}
 			if first := &c.trials[0]; first.short == nil {
-				for k, p := range first.models[0] {
-					if first.doubtful(0, k) {
-						sizes = append(sizes, p.Batch)
-					}
-				}
+				sizes = first.doubtful()[0]
 			}
 			if !slices.Equal(sizes, c.doubtful) {
 				t.Errorf("sizes %v, want %v", sizes, c.doubtful)

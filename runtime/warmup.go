@@ -19,7 +19,7 @@ type effort struct {
 
 // Where lanes and ladder hang on what is measured it takes longer: p99 wants many runs.
 var (
-	thorough = effort{3, 100, 200 * time.Millisecond}
+	thorough = effort{3, 100, 250 * time.Millisecond}
 	brief    = effort{2, 8, 50 * time.Millisecond}
 )
 
@@ -82,17 +82,16 @@ func (m *Model) profile(ctx context.Context, n int, e effort) (Profile, error) {
 		return p, err
 	}
 	p.Alone, p.Latency = spreadOf(alone, runTime), spreadOf(alone, allTime)
-	busy, start := alone, time.Now()
-	if e == brief && len(m.programs) == 1 { // nothing hangs on it: as if one thread did everything
-		p.FPS = float64(n) / p.Latency.P50.Seconds()
-	} else if busy, err = m.crowd(ctx, n, e); err == nil {
-		p.FPS = float64(n*len(busy)) / time.Since(start).Seconds()
-	}
-	if err != nil {
-		return p, err
+	busy, each := alone, allTime // as if one thread did everything
+	if e != brief || len(m.programs) > 1 {
+		each = turnTime
+		if busy, err = m.crowd(ctx, n, e); err != nil {
+			return p, err
+		}
 	}
 	p.Busy, p.Fill, p.Read = spreadOf(busy, runTime), spreadOf(busy, fillTime), spreadOf(busy, readTime)
 	p.Turn = spreadOf(busy, turnTime)
+	p.FPS = float64(n*len(m.programs)) / spreadOf(busy, each).P50.Seconds()
 	p.Runs = len(alone) + len(busy)
 	return p, nil
 }
