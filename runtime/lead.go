@@ -20,7 +20,7 @@ type lead struct {
 	now, step, most time.Duration
 }
 
-// newLead returns the lead that a stream begins with: none.
+// newLead returns the lead that a stream begins with: by how much the shortest runs of warm-up's tail took longer than usual.
 func (f *flow) newLead() lead {
 	if f.slo == 0 {
 		return lead{}
@@ -30,7 +30,9 @@ func (f *flow) newLead() lead {
 	for i := range f.rt.models {
 		shortest := f.rt.choice.Models[i].Timings()[0]
 		l.most = min(l.most, max((f.slo-f.fillTime[i]-shortest.P99)/2, 0))
+		l.now = max(l.now, shortest.P99-shortest.P50)
 	}
+	l.now = min(l.now, l.most)
 	return l
 }
 

@@ -38,3 +38,32 @@ func TestLead(t *testing.T) {
 		}
 	}
 }
+
+// A stream begins with a lead that covers the tail which warm-up saw, as far as the SLO leaves room for it.
+func TestNewLead(t *testing.T) {
+	const ms = time.Millisecond
+	profile := func(p50, p99 time.Duration) ModelChoice {
+		turn := Spread{p50, p99, p99}
+		return ModelChoice{Profiles: []Profile{{Batch: 1, Turn: turn, Busy: turn}}}
+	}
+	for _, c := range []struct {
+		name      string
+		slo       time.Duration
+		models    []ModelChoice
+		now, most time.Duration
+	}{
+		{"no SLO", 0, []ModelChoice{profile(20*ms, 30*ms)}, 0, 0},
+		{"the tail", 100 * ms, []ModelChoice{profile(20*ms, 30*ms)}, 10 * ms, 25 * ms},
+		{"the longest of the tails", 100 * ms, []ModelChoice{profile(20*ms, 21*ms), profile(20*ms, 30*ms)}, 10 * ms, 25 * ms},
+		{"a tail longer than a quarter of the SLO", 100 * ms, []ModelChoice{profile(10*ms, 40*ms)}, 25 * ms, 25 * ms},
+		{"little room", 40 * ms, []ModelChoice{profile(20*ms, 30*ms)}, 5 * ms, 5 * ms},
+		{"none", 25 * ms, []ModelChoice{profile(20*ms, 30*ms)}, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &flow{slo: c.slo, rt: &Runtime{choice: Choice{Models: c.models}}, fillTime: make([]time.Duration, len(c.models))}
+			if l := f.newLead(); l.now != c.now || l.most != c.most {
+				t.Errorf("begins with %v, at most %v; want %v, %v", l.now, l.most, c.now, c.most)
+			}
+		})
+	}
+}
