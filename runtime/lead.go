@@ -27,7 +27,7 @@ func (f *flow) newLead() lead {
 	}
 	l := lead{step: time.Duration(leadStep * float64(f.slo)), most: time.Duration(leadMost * float64(f.slo))}
 	// Half of what the SLO leaves beyond the shortest run is the batchers'.
-	for i := range f.rt.models {
+	for i := range f.rt.choice.Models {
 		shortest := f.rt.choice.Models[i].Timings()[0]
 		l.most = min(l.most, max((f.slo-f.fillTime[i]-shortest.P99)/2, 0))
 		l.now = max(l.now, shortest.P99-shortest.P50)
