@@ -169,10 +169,10 @@ func (c *Child) run(cmd *exec.Cmd, started chan<- error, stderr *os.File, see fu
 		return
 	}
 	c.pid = cmd.Process.Pid
-	read := make(chan struct{})
+	read, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(read)
-		readLines(stderr, func(line string) {
+		readLines(&throttled{Reader: stderr, ended: ended}, func(line string) {
 			if see != nil {
 				line = see(line)
 			}
@@ -191,6 +191,7 @@ func (c *Child) run(cmd *exec.Cmd, started chan<- error, stderr *os.File, see fu
 	c.reaped = true
 	c.mu.Unlock()
 
+	close(ended)
 	_ = stderr.SetReadDeadline(time.Now().Add(drainWait))
 	<-read
 	stderr.Close()

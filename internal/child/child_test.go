@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -249,6 +250,39 @@ func TestStderrFlood(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "LINE 4999") {
 		t.Errorf("Wait: %v", err)
 	}
+}
+
+// endless is stderr of a child that never stops writing.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestFloodIsThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		r := &throttled{Reader: endless{}, ended: ended}
+		read := func(bytes int) time.Duration {
+			start := time.Now()
+			if _, err := io.CopyN(io.Discard, r, int64(bytes)); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(start)
+		}
+		if took := read(floodBytes); took != 0 {
+			t.Errorf("what a child may write takes %v", took)
+		}
+		if took := read(8 * floodBytes); took < 7*floodPeriod || took > 9*floodPeriod {
+			t.Errorf("eight times that takes %v", took)
+		}
+		time.Sleep(time.Minute)
+		if took := read(floodBytes); took > floodPeriod {
+			t.Errorf("after a rest it takes %v", took)
+		}
+		close(ended)
+		if took := read(64 * floodBytes); took != 0 {
+			t.Errorf("the rest of a dead child takes %v", took)
+		}
+	})
 }
 
 func TestReadLines(t *testing.T) {

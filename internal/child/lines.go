@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/eyas-edge/eyas/internal/shown"
 )
@@ -38,6 +39,39 @@ func (r *ring) lines() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.kept)
+}
+
+// A child may write so many bytes in each period before it has to wait, as it does on any full pipe: one that writes without end
+// shall not take a processor of ours.
+const (
+	floodBytes  = 1 << 18
+	floodPeriod = time.Second / 4
+)
+
+// throttled is a reader that keeps to that until ended is closed.
+type throttled struct {
+	io.Reader
+	ended <-chan struct{}
+	read  int
+	since time.Time
+}
+
+func (t *throttled) Read(p []byte) (int, error) {
+	if t.read >= floodBytes {
+		timer := time.NewTimer(time.Until(t.since.Add(floodPeriod)))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-t.ended:
+		}
+		t.read = 0
+	}
+	if t.read == 0 {
+		t.since = time.Now()
+	}
+	n, err := t.Reader.Read(p)
+	t.read += n
+	return n, err
 }
 
 // readLines calls each with every line of r that is not blank, until r ends. Lines end
