@@ -132,6 +132,9 @@ func (rt *Runtime) try(ctx context.Context, e effort) ([]trial, error) {
 			if err == nil {
 				err = rt.measure(ctx, e, t, b)
 			}
+			if errors.Is(err, ErrBudget) && ctx.Err() == nil {
+				return trials, nil // memory has become scarce: what is known has to do
+			}
 			if err != nil {
 				return nil, err
 			}
