@@ -51,12 +51,12 @@ type plan struct {
 	cost    [horizon + 1]time.Duration // the same with the margin, for all but the first batch
 	busy    [horizon + 1]time.Duration // until the next lane is free: with several, a part of that
 	lanes   time.Duration
-	sigma   float64 // standard deviation of a run time, as a share
-	worth   float64 // of a nanosecond behind the plan, in frames
-	sizes   []int   // the ladder
-	tried   []int   // frames of a batch, ascending
-	latest  [horizon + 1][horizon + spare + 1]time.Duration
-	lo, hi  [horizon + 1]int // served: states outside are of no use to any plan
+	sigma   float64                                         // standard deviation of a run time, as a share
+	worth   float64                                         // of a nanosecond behind the plan, in frames
+	sizes   []int                                           // the ladder
+	tried   []int                                           // frames of a batch, ascending
+	latest  [horizon + 1][horizon + spare + 1]time.Duration // descending in k
+	lo, hi  [horizon + 1]int                                // served: states outside are of no use to any plan
 }
 
 // value sets what time behind the plan is worth: nothing while all frames can be served that come, at rate a second. Frames that
@@ -126,24 +126,29 @@ func (p *plan) row(j int) {
 		busy := p.busy[n]
 		states := from[low : p.hi[j+n]+1]
 		better := row[low+n:][:len(states)]
-		for i, free := range states {
-			s := min(free-busy, end)
+		i := 0
+		for i < len(states) && states[i]-busy >= end { // the head's deadline is what limits it
+			better[i] = max(better[i], end)
+			i++
+		}
+		for ; i < len(states); i++ {
+			s := states[i] - busy
 			if s < at {
 				break
 			}
-			if s > better[i] {
-				better[i] = s
-			}
+			better[i] = max(better[i], s)
 		}
 	}
 	for hi > lo && row[hi] < p.start {
 		hi--
 	}
-	// What is served however late the lane is free.
+	// Who can serve k can serve fewer; and those below what is served however late the lane is free are of no use.
 	for k, last := hi, max(p.due[j], p.start); k > lo; k-- {
 		if row[k] >= last {
 			lo = k
+			break
 		}
+		row[k-1] = max(row[k-1], row[k])
 	}
 	p.lo[j], p.hi[j] = lo, hi
 }
