@@ -77,6 +77,19 @@ var autoLadder = []int{1, 2, 4, 8, 16}
 // which cost memory and latency.
 const worthwhile = 1.03
 
+// contended is the share of another setting's pictures a second from which on one of more lanes with fewer threads each is taken.
+// Threads of one lane wait for each other: what else there is to do stops all of them. The search has the machine to
+// itself and does not see that; cameras and consumers, other programs and decoders come later.
+const contended = 0.93
+
+// enough returns the share of the pictures a second of a setting that another has to serve to be taken instead.
+func (s Setting) enough(instead Setting) float64 {
+	if instead.Threads < s.Threads {
+		return contended
+	}
+	return worthwhile
+}
+
 // point is how a trial works with batches up to one size.
 type point struct {
 	batch int
@@ -159,7 +172,7 @@ func choose(slo time.Duration, trials []trial) (best int, p point, why string) {
 		next, ok := t.best(slo)
 		switch {
 		case best < 0, ok && !fits:
-		case ok == fits && ok && next.fps > worthwhile*p.fps:
+		case ok == fits && ok && next.fps > trials[best].enough(t.Setting)*p.fps:
 		case !ok && !fits && next.p95 < p.p95:
 		default:
 			continue
@@ -181,8 +194,11 @@ func reason(slo time.Duration, trials []trial, best int, p point, fits bool) str
 		if t := &trials[i]; i != best && t.short == nil {
 			other, ok := t.best(slo)
 			text := fmt.Sprintf("%.0f with %v", other.fps, t.Setting)
-			if fits && !ok {
+			switch {
+			case fits && !ok:
 				text += fmt.Sprintf(" (p99 %s, too long)", millis(other.p99))
+			case fits && other.fps > p.fps && t.Threads > trials[best].Threads:
+				text += " (more, but threads that wait for each other lose that beside other work)"
 			}
 			others = append(others, text)
 		}
