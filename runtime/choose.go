@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/eyas-edge/eyas/internal/machine"
 )
 
 // Setting is how runs share the CPUs.
@@ -37,6 +39,10 @@ const (
 	chosenLanes = 16
 	maxTrials   = 5
 )
+
+// mostThreads bounds the threads of all lanes together: of many times as many as there are CPUs each waits for the others,
+// and a process of thousands does not even end in time.
+func mostThreads() int { return max(16*machine.CPUs(), maxLanes) }
 
 // settingsFor returns the settings to choose from: what was set by hand stays, and where both are free the lanes share
 // the CPUs evenly. The first has the fewest lanes. Without a choice it is the only one.
@@ -222,6 +228,9 @@ func reason(slo time.Duration, trials []trial, best int, p point, fits bool) str
 // millis writes a time in milliseconds: "18 ms", "4.2 ms".
 func millis(d time.Duration) string {
 	ms := float64(d) / float64(time.Millisecond)
+	if ms < 0.01 {
+		return d.String()
+	}
 	if ms < 10 {
 		return fmt.Sprintf("%.2g ms", ms)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eyas-edge/eyas/camera"
+	"github.com/eyas-edge/eyas/internal/machine"
 	"github.com/eyas-edge/eyas/internal/shown"
 	"github.com/eyas-edge/eyas/runtime/batch"
 )
@@ -170,6 +171,8 @@ func (c *Config) Validate() error {
 		return bad("threads %d is out of range: use 1 to %d, or leave it out for the CPUs allowed", c.Threads, maxThreads)
 	case c.Lanes > maxLanes:
 		return bad("lanes %d is out of range: use 1 to %d, or leave it out", c.Lanes, maxLanes)
+	case c.Lanes*c.Threads > mostThreads():
+		return bad("%v are %d threads, for %s: use at most %d", Setting{c.Lanes, c.Threads}, c.Lanes*c.Threads, plural(machine.CPUs(), "CPU"), mostThreads())
 	case c.SLO < 0 && c.SLO != NoSLO:
 		return bad("slo %v is negative: use a time such as 50ms, or none", c.SLO)
 	}

@@ -97,6 +97,7 @@ func TestValidate(t *testing.T) {
 		"same source twice": {Config{Sources: Sources{{Name: "s", URL: "x"}, {Name: "s", URL: "y"}}}, ErrConfig, "used twice"},
 		"budget":            {Config{Budget: 512 << 20}, nil, ""},
 		"lanes":             {Config{Lanes: 2}, nil, ""},
+		"too many threads":  {Config{Lanes: 64, Threads: 64}, ErrConfig, "64 lanes of 64 threads are 4096 threads, for "},
 		"too many lanes":    {Config{Lanes: 65}, ErrConfig, "lanes 65 is out of range: use 1 to 64"},
 		"slo":               {Config{SLO: time.Millisecond}, nil, ""},
 		"no slo":            {Config{SLO: NoSLO}, nil, ""},

@@ -38,11 +38,13 @@ type flow struct {
 	cameras    [][]int                 // per source and place in its models: the number in that model's batcher
 	order      *pipeline.Order[*job]
 	spare      []*job
-	offered    uint64 // frames of live sources
-	inLanes    int    // steps
-	running    int    // sources
-	stopped    bool   // nothing more is taken in, and nothing that waits is run
-	most       int    // steps in lanes and jobs to be read: a consumer that is slow holds the lanes up, and frames wait where they can be dropped
+	offered    uint64        // frames of live sources
+	inLanes    int           // steps
+	running    int           // sources
+	stopped    bool          // nothing more is taken in, and nothing that waits is run
+	held       time.Duration // so long the consumer has held the lanes up
+	heldSince  time.Duration // and since when now; 0: it does not
+	most       int           // steps in lanes and jobs to be read: a consumer that is slow holds the lanes up, and frames wait where they can be dropped
 
 	room   chan struct{}   // a file's frame may have got room
 	ready  chan struct{}   // something is ready, or all is over

@@ -80,10 +80,12 @@ const idleCheck = time.Second
 // ask finds out which model is to run on a lane now, if any, and takes its batch. until is when to ask again.
 func (f *flow) ask(index int, steps []*step) (model int, batched []*step, until time.Duration) {
 	until = idleCheck
-	if f.stopped || f.inLanes+f.order.Ready() >= f.most {
+	now := f.now()
+	full := f.inLanes+f.order.Ready() >= f.most
+	f.hold(full, now)
+	if f.stopped || full {
 		return 0, steps, until
 	}
-	now := f.now()
 	for m, b := range f.batchers {
 		f.requests[m] = b.Request()
 		if rest := f.asleep[m] - now; rest > 0 {
@@ -111,6 +113,17 @@ func (f *flow) ask(index int, steps []*step) (model int, batched []*step, until 
 			until = min(until, max(d.Until-now, 0))
 		}
 		f.requests[m].Ready = false
+	}
+}
+
+// hold adds up how long the consumer holds the lanes up.
+func (f *flow) hold(full bool, now time.Duration) {
+	if f.heldSince > 0 {
+		f.held += now - f.heldSince
+	}
+	f.heldSince = 0
+	if full {
+		f.heldSince = max(now, 1)
 	}
 }
 

@@ -11,26 +11,35 @@ import (
 const (
 	loadSpan  = 5 * time.Second // over which rates are compared
 	overShare = 0.95            // of the frames in time: fewer are an overload
+	heldShare = 0.1             // of the span in which the consumer held lanes up: more is its overload, not the machine's
 )
 
 // load compares what live sources ask for with what is done in time, over one span of time after the other.
 type load struct {
 	since           time.Time
 	offered, inTime uint64 // at since
+	held            time.Duration
 	told            bool
 }
 
-// over looks at what was offered and delivered in time by now, and says once when too little was.
-func (l *load) over(now time.Time, offered, inTime uint64) (d batch.Demand, is bool) {
+// over looks at what was offered and delivered in time by now, and for how long the consumer has held lanes up, and says once when
+// too little was done.
+func (l *load) over(now time.Time, offered, inTime uint64, held time.Duration) string {
 	span := now.Sub(l.since)
 	if l.told || span < loadSpan {
-		return d, false
+		return ""
 	}
-	first := l.since.IsZero()
-	d = batch.Demand{Needs: float64(offered-l.offered) / span.Seconds(), Does: float64(inTime-l.inTime) / span.Seconds()}
-	l.since, l.offered, l.inTime = now, offered, inTime
-	l.told = !first && d.Does < overShare*d.Needs
-	return d, l.told
+	before := *l
+	l.since, l.offered, l.inTime, l.held = now, offered, inTime, held
+	d := batch.Demand{Needs: float64(offered-before.offered) / span.Seconds(), Does: float64(inTime-before.inTime) / span.Seconds()}
+	if before.since.IsZero() || d.Does >= overShare*d.Needs {
+		return ""
+	}
+	l.told = true
+	if held-before.held > time.Duration(heldShare*float64(span)) {
+		return fmt.Sprintf("overload: %v, since results are taken too slowly: read them faster, or write them to a file", d)
+	}
+	return fmt.Sprintf("overload: %v: use fewer or slower cameras, --every, or a smaller model or input", d)
 }
 
 // watch warns once of an overload, in figures. Who has no SLO has asked for the newest frames, and is not told that others are dropped.
@@ -39,7 +48,7 @@ func (s *stream) watch() {
 		return
 	}
 	s.flow.mu.Lock()
-	offered := s.flow.offered
+	offered, held := s.flow.offered, s.flow.held
 	s.flow.mu.Unlock()
 	var inTime uint64
 	for _, t := range s.flow.tracks {
@@ -48,7 +57,7 @@ func (s *stream) watch() {
 			inTime += t.inTime()
 		}
 	}
-	if d, is := s.load.over(time.Now(), offered, inTime); is {
-		s.rt.warn("", "", fmt.Sprintf("overload: %v: use fewer or slower cameras, --every, or a smaller model or input", d))
+	if text := s.load.over(time.Now(), offered, inTime, held); text != "" {
+		s.rt.warn("", "", text)
 	}
 }

@@ -100,7 +100,7 @@ func (rt *Runtime) try(ctx context.Context, e effort) ([]trial, error) {
 	if asked {
 		rounds = mostRounds
 	}
-	b, start := rt.newProgress(rounds*len(settings)), time.Now()
+	b, start := rt.newProgress(len(settings), rounds), time.Now()
 	trials := make([]trial, len(settings))
 	for i, s := range settings {
 		t := &trials[i]
@@ -108,7 +108,7 @@ func (rt *Runtime) try(ctx context.Context, e effort) ([]trial, error) {
 		err := rt.build(ctx, s, rt.asked())
 		if errors.Is(err, ErrBudget) && len(settings) > 1 && ctx.Err() == nil {
 			t.short = err
-			b.turns -= rounds
+			b.turns, b.sure = b.turns-rounds, b.sure-1
 			continue
 		}
 		if err == nil {

@@ -48,11 +48,11 @@ func dropsText(s *eyas.SourceStatus) string {
 	return fmt.Sprintf("%d dropped: %s", total, strings.Join(causes, ", "))
 }
 
-// reportCameras says what became of the frames of each camera, after a short run only of those that are not well.
-func (s *session) reportCameras(all []eyas.SourceStatus) {
+// reportCameras says what became of the frames of each camera; after a short run without an SLO only of those that are not well.
+func (s *session) reportCameras(all []eyas.SourceStatus, choice *eyas.Choice) {
 	for i := range all {
 		c := &all[i]
-		if s.frames < reportFrames && c.State != "lost" {
+		if s.frames < reportFrames && choice.Why == "" && c.State != "lost" {
 			continue
 		}
 		text := fmt.Sprintf("%s: %d frames captured, %d delivered", c.Name, c.Captured, c.Delivered)
@@ -72,7 +72,7 @@ func tenths(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*100
 
 // reportChoice says how the models were run under an SLO, and why so.
 func (s *session) reportChoice(c *eyas.Choice) {
-	if c.Why == "" || s.frames < reportFrames {
+	if c.Why == "" {
 		return
 	}
 	s.cfg.Logger.Info(c.Why)

@@ -146,7 +146,7 @@ func detect(e *env, cfg eyas.Config, quiet bool) (err error) {
 	s.event(eyas.Event{Kind: "summary", Time: time.Now(), Frames: s.frames, Detections: s.objects, Failed: s.failed,
 		Took: time.Since(start), Memory: &memory, Sources: cameras})
 	s.reportChoice(rt.Choice())
-	s.reportCameras(cameras)
+	s.reportCameras(cameras, rt.Choice())
 	s.report(&memory)
 	return s.end(sources, s.unheard())
 }

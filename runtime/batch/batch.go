@@ -143,7 +143,7 @@ func (b *Batcher[H]) Offer(f Frame[H], now time.Duration) []Drop[H] {
 		return append(b.drops, Drop[H]{f, Withdrawn})
 	}
 	c.arrived(f.Camera, f.Deadline, now)
-	if !c.possible(f.Deadline, now) {
+	if !c.accepts(f.Deadline, now) {
 		b.drops = append(b.drops, Drop[H]{f, Late})
 		return b.drops
 	}

@@ -115,9 +115,10 @@ func (c *core) free() time.Duration {
 	return free
 }
 
-// possible says whether any lane could do a frame by its deadline in a run of its own, or is to try: where a machine has become
-// too slow for anything, by that a recovery is noticed, and where nobody else wants the lane there is nothing to lose.
-func (c *core) possible(deadline, now time.Duration) bool {
+// accepts decides whether a frame may wait: where a lane could do it by its deadline in a run of its own, and where one is to try all
+// the same, since by that a machine that has become too slow for anything is seen to recover, and since there is nothing to
+// lose where nobody else wants the lane. It counts the frames in whose favour that is.
+func (c *core) accepts(deadline, now time.Duration) bool {
 	free, took := c.free(), seconds(c.learned.mean(0))
 	if deadline == Never || max(now, free)+took <= deadline {
 		return true
