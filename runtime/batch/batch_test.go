@@ -222,6 +222,13 @@ func TestAdmission(t *testing.T) {
 	if err := p.CheckSLO(18 * ms); err != nil {
 		t.Error(err)
 	}
+	alone, other := Share{Name: "a", Profile: p, SLO: 10 * ms}, Share{Name: "b", Profile: p}
+	if _, err := NewScheduler(alone); err != nil {
+		t.Errorf("a model that has the lane to itself: %v", err)
+	}
+	if _, err := NewScheduler(alone, other); !errors.As(err, &slo) {
+		t.Errorf("one that has not: %v", err)
+	}
 	if d := (Demand{Needs: 120.2, Does: 95.9}); d.String() != "needs 120 fps, this machine does 96 in time" {
 		t.Error(d)
 	}
