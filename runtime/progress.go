@@ -50,7 +50,7 @@ func (p *progress) step(out int) {
 // left estimates how long it goes on after so long.
 func (p *progress) left(after time.Duration) time.Duration {
 	each := after / time.Duration(p.done)
-	return min(each*time.Duration(p.steps-p.done), max(each*time.Duration(p.must-p.done), roundsWithin-after))
+	return min(each*time.Duration(p.steps-p.done), max(each*time.Duration(p.must-p.done), roundsWithin-after, 0))
 }
 
 // note tells of what takes long because an SLO was asked for.

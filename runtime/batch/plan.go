@@ -51,12 +51,13 @@ type plan struct {
 	cost    [horizon + 1]time.Duration // the same with the margin, for all but the first batch
 	busy    [horizon + 1]time.Duration // until the next lane is free: with several, a part of that
 	lanes   time.Duration
-	sigma   float64                                         // standard deviation of a run time, as a share
-	worth   float64                                         // of a nanosecond behind the plan, in frames
-	sizes   []int                                           // the ladder
-	tried   []int                                           // frames of a batch, ascending
-	latest  [horizon + 1][horizon + spare + 1]time.Duration // descending in k
-	lo, hi  [horizon + 1]int                                // served: states outside are of no use to any plan
+	sigma   float64 // standard deviation of a run time, as a share
+	worth   float64 // of a nanosecond behind the plan, in frames
+	sizes   []int   // the ladder
+	tried   []int   // frames of a batch, ascending
+
+	latest [horizon + 1][horizon + spare + 1]time.Duration // descending in k
+	lo, hi [horizon + 1]int                                // served: states outside are of no use to any plan
 }
 
 // value sets what time behind the plan is worth: nothing while all frames can be served that come, at rate a second. Frames that
