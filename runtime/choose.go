@@ -88,7 +88,8 @@ const worthwhile = 1.03
 // itself and does not see that; cameras and consumers, other programs and decoders come later.
 const contended = 0.93
 
-// enough returns the share of the pictures a second of a setting that another has to serve to be taken instead.
+// enough returns the share of the pictures a second of a setting that another has to serve to be taken instead, and in the same
+// way that of its speed where latency decides.
 func (s Setting) enough(instead Setting) float64 {
 	if instead.Threads < s.Threads {
 		return contended
@@ -179,7 +180,7 @@ func choose(slo time.Duration, trials []trial) (best int, p point, why string) {
 		switch {
 		case best < 0, ok && !fits:
 		case ok == fits && ok && next.fps > trials[best].enough(t.Setting)*p.fps:
-		case !ok && !fits && next.p95 < p.p95:
+		case !ok && !fits && trials[best].enough(t.Setting)*float64(next.p95) < float64(p.p95):
 		default:
 			continue
 		}
